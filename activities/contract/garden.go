@@ -1,0 +1,71 @@
+package contract
+
+import v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+
+// Gardener. Objects that we create carry the owner's tags as annotations, and
+// v1.TagID also as a label.
+var (
+	// EnsureBinding copies the Provider's credentials into the project and
+	// binds them. The Secret is updated when the credentials changed.
+	EnsureBinding = Activity[NetworkPlan, Outcome]{Name: "garden.EnsureBinding"}
+	// DeleteBinding removes binding and Secret unless another Shoot uses them.
+	DeleteBinding = Activity[NetworkPlan, None]{Name: "garden.DeleteBinding"}
+
+	// EnsureShoot creates the Shoot. One with another owner is a Conflict.
+	EnsureShoot = Activity[NetworkPlan, Outcome]{Name: "garden.EnsureShoot"}
+	// WaitShootReady watches until the Shoot's last operation of the current
+	// generation has succeeded and its conditions are True
+	// (infrastructure.md 1.4). lastErrors codes become faults (1.5).
+	WaitShootReady = Activity[ShootInput, ShootStatus]{Name: "garden.WaitShootReady", Wait: true}
+	// RetryShoot annotates gardener.cloud/operation=retry, only in state Failed.
+	RetryShoot = Activity[ShootInput, None]{Name: "garden.RetryShoot"}
+	// ObserveShoot reads the Shoot; absent is not an error.
+	ObserveShoot = Activity[ShootInput, ShootStatus]{Name: "garden.ObserveShoot"}
+
+	// EnsureWorkerPools adds or updates the cluster's pools in the Shoot,
+	// leaving every other pool as it is (optimistic lock).
+	EnsureWorkerPools = Activity[WorkerPoolsInput, Outcome]{Name: "garden.EnsureWorkerPools"}
+	// DeleteWorkerPools removes the cluster's pools from the Shoot.
+	DeleteWorkerPools = Activity[WorkerPoolsInput, None]{Name: "garden.DeleteWorkerPools"}
+
+	// DeleteShoot confirms and deletes (two writes).
+	DeleteShoot = Activity[ShootInput, None]{Name: "garden.DeleteShoot"}
+	// WaitShootGone watches until the Shoot does not exist. Delete/Failed
+	// becomes a fault.
+	WaitShootGone = Activity[ShootInput, None]{Name: "garden.WaitShootGone", Wait: true}
+)
+
+// ShootInput names a Shoot and who must own it.
+type ShootInput struct {
+	Object ObjectRef `json:"object"` // the CR that waits, told what it waits for
+	Owner  ObjectRef `json:"owner"`  // the Network
+	Shoot  ShootRef  `json:"shoot"`
+}
+
+// ShootStatus is what the Network publishes of its Shoot.
+type ShootStatus struct {
+	Exists             bool     `json:"exists"`
+	UID                string   `json:"uid,omitempty"`
+	TechnicalID        string   `json:"technicalID,omitempty"` // empty before it is scheduled
+	StatusUID          string   `json:"statusUID,omitempty"`   // empty when no operation ever ran
+	SeedName           string   `json:"seedName,omitempty"`
+	Generation         int64    `json:"generation,omitempty"`
+	ObservedGeneration int64    `json:"observedGeneration,omitempty"`
+	Hibernated         bool     `json:"hibernated,omitempty"`
+	OperationType      string   `json:"operationType,omitempty"`
+	OperationState     string   `json:"operationState,omitempty"`
+	Progress           int32    `json:"progress,omitempty"`
+	Issuer             string   `json:"issuer,omitempty"` // service-account-issuer
+	Zones              []string `json:"zones,omitempty"`
+}
+
+// WorkerPoolsInput is a cluster's pools in a Shoot. Deleting goes by the
+// cluster's identity, which each pool carries as a label.
+type WorkerPoolsInput struct {
+	Cluster ObjectRef     `json:"cluster"`
+	Shoot   ShootRef      `json:"shoot"`
+	Pools   []MachinePool `json:"pools,omitempty"`
+}
+
+// LabelPoolOwner is the node label that holds a pool's cluster identity.
+const LabelPoolOwner = v1.TagID
