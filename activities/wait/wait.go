@@ -1,0 +1,142 @@
+// Package wait is the loop inside every Wait… activity: check, say what it
+// waits for, sleep until something happens, check again.
+package wait
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	"github.com/tidbcloud/infra-orchestrator/faults"
+)
+
+// heartbeatEvery must stay well under the heartbeat timeout of lifecycle.Do.
+const heartbeatEvery = 3 * time.Second
+
+// Teller shows people what an object waits for; telling is best effort.
+type Teller interface {
+	// Tell writes the sentence to status.operation.waitingFor of the object; an
+	// empty sentence removes it.
+	Tell(ctx context.Context, object contract.ObjectRef, sentence string)
+}
+
+type tellerKey struct{}
+
+// WithTeller returns a context whose waits tell t. Workers put it into their
+// background activity context.
+func WithTeller(ctx context.Context, t Teller) context.Context {
+	return context.WithValue(ctx, tellerKey{}, t)
+}
+
+// Check looks once. The sentence says what is still missing, such as
+// "shoot garden-core/n1 45 %: waiting until workers have joined".
+type Check func(ctx context.Context) (done bool, sentence string, err error)
+
+// For calls check at once, and again on every wake and every poll interval,
+// until it is done or fails. It heartbeats, and tells the object, each new
+// sentence. wake may be nil.
+//
+// It returns check's error as it is; context.Canceled when the step was
+// cancelled; and a Transient fault when the worker shuts down, so that another
+// worker goes on at once.
+func For(ctx context.Context, object contract.ObjectRef, poll time.Duration, wake <-chan struct{}, check Check) error {
+	w := newVoice(ctx, object)
+	defer w.say("")
+	beat := time.NewTicker(heartbeatEvery)
+	defer beat.Stop()
+	next := time.NewTimer(0)
+	defer next.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-w.stop:
+			return stopping(object)
+		case <-beat.C:
+			w.heartbeat()
+			continue
+		case <-wake:
+		case <-next.C:
+		}
+		done, sentence, err := check(ctx)
+		if done || err != nil {
+			return err
+		}
+		w.say(sentence)
+		next.Reset(poll)
+	}
+}
+
+func stopping(object contract.ObjectRef) error {
+	f := faults.New(faults.Transient, "WorkerStopping", object.String(), "the worker that waited is shutting down; another one goes on")
+	f.RetryAt = time.Millisecond
+	return f
+}
+
+// voice heartbeats and tells, without repeating itself.
+type voice struct {
+	ctx    context.Context
+	object contract.ObjectRef
+	teller Teller
+	stop   <-chan struct{}
+	inside bool // a real activity context, as opposed to a unit test
+	last   string
+}
+
+func newVoice(ctx context.Context, object contract.ObjectRef) *voice {
+	v := &voice{ctx: ctx, object: object, inside: activity.IsActivity(ctx)}
+	v.teller, _ = ctx.Value(tellerKey{}).(Teller)
+	if v.inside {
+		v.stop = activity.GetWorkerStopChannel(ctx)
+		v.heartbeat()
+	}
+	return v
+}
+
+func (v *voice) heartbeat() {
+	if v.inside {
+		activity.RecordHeartbeat(v.ctx, v.last)
+	}
+}
+
+func (v *voice) say(sentence string) {
+	if sentence == v.last {
+		return
+	}
+	v.last = sentence
+	if sentence != "" {
+		v.heartbeat()
+	}
+	if v.teller == nil {
+		return
+	}
+	// The last word must get out even when the step was cancelled.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.ctx), 5*time.Second)
+	defer cancel()
+	v.teller.Tell(ctx, v.object, sentence)
+}
+
+// Seconds is n seconds as a duration, for plans that carry seconds.
+func Seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
+
+// Missing joins the names of what is not ready yet: "a, b and 3 more".
+func Missing(names []string, most int) string {
+	if len(names) <= most {
+		return join(names)
+	}
+	return fmt.Sprintf("%s and %d more", join(names[:most]), len(names)-most)
+}
+
+func join(names []string) string {
+	s := ""
+	for i, n := range names {
+		if i > 0 {
+			s += ", "
+		}
+		s += n
+	}
+	return s
+}
