@@ -84,6 +84,13 @@ const (
 	DeletionPolicyRetain DeletionPolicy = "Retain"
 )
 
+func (p DeletionPolicy) orDefault() DeletionPolicy {
+	if p == "" {
+		return DeletionPolicyDelete
+	}
+	return p
+}
+
 // OperationState is the state of an operation.
 type OperationState string
 
@@ -241,10 +248,13 @@ type Resource struct {
 }
 
 // Object is a custom resource of this group with the common status.
+// +kubebuilder:object:generate=false
 type Object interface {
 	client.Object
 	// Common returns the common part of the object's status.
 	Common() *CommonStatus
+	// GetDeletionPolicy returns spec.deletionPolicy, or its default.
+	GetDeletionPolicy() DeletionPolicy
 }
 
 // Finalizer returns the finalizer of a kind, such as

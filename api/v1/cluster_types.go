@@ -1,0 +1,343 @@
+package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// ClusterSpec is a TiDB database in a Network.
+//
+// +kubebuilder:validation:XValidation:rule="self.bootstrap.mode != 'Empty' || has(self.rootPasswordSecretRef)",message="rootPasswordSecretRef is required: an empty Cluster starts with the root password of that Secret"
+// +kubebuilder:validation:XValidation:rule="!(self.paused != oldSelf.paused && self.topology != oldSelf.topology)",message="paused and topology must not change in one update; change one, wait for Ready, then the other"
+// +kubebuilder:validation:XValidation:rule="!(oldSelf.paused && self.paused) || (self.topology == oldSelf.topology && self.version == oldSelf.version && self.endpoints == oldSelf.endpoints)",message="topology, version and endpoints are frozen while the Cluster is paused; set paused to false first"
+// +kubebuilder:validation:XValidation:rule="self.topology == oldSelf.topology",message="keep topology as it was: scaling a Cluster is not supported yet"
+// +kubebuilder:validation:XValidation:rule="self.version == oldSelf.version",message="keep version as it was: upgrading a Cluster is not supported yet"
+// +kubebuilder:validation:XValidation:rule="self.endpoints == oldSelf.endpoints",message="keep endpoints as they were: changing the endpoints of a Cluster is not supported yet"
+// +kubebuilder:validation:XValidation:rule="self.backupPolicy == oldSelf.backupPolicy",message="keep backupPolicy as it was: changing the backup policy of a Cluster is not supported yet"
+// +kubebuilder:validation:XValidation:rule="self.?rootPasswordSecretRef == oldSelf.?rootPasswordSecretRef",message="keep rootPasswordSecretRef as it was: rotating the root password is not supported yet"
+// +kubebuilder:validation:XValidation:rule="!has(self.pausePolicy)",message="remove pausePolicy: pausing is not supported yet"
+type ClusterSpec struct {
+	// Network is the name of the Network. Immutable.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Cluster in another Network"
+	Network ReferenceName `json:"network"`
+	// DisplayName is the Cluster's name for people, 4 to 64 characters.
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9][-A-Za-z0-9]{2,62}[A-Za-z0-9]$`
+	// +optional
+	DisplayName string `json:"displayName,omitempty"`
+	// Version of TiDB, such as v8.5.2. It can be raised, never lowered.
+	// +kubebuilder:validation:MaxLength=16
+	// +kubebuilder:validation:Pattern=`^v[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}$`
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf || (int(self.substring(1).split('.')[0]) * 1000000 + int(self.substring(1).split('.')[1]) * 1000 + int(self.substring(1).split('.')[2])) > (int(oldSelf.substring(1).split('.')[0]) * 1000000 + int(oldSelf.substring(1).split('.')[1]) * 1000 + int(oldSelf.substring(1).split('.')[2]))",message="can be raised, never lowered: TiDB cannot be downgraded"
+	Version string `json:"version"`
+	// Operator is the generation of TiDB Operator. Immutable.
+	// +kubebuilder:validation:Enum=V1;V2
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Cluster with another operator"
+	// +kubebuilder:validation:XValidation:rule="self != 'V2'",message="set operator to V1: operator V2 is not supported yet"
+	// +kubebuilder:default=V1
+	// +optional
+	Operator string `json:"operator,omitempty"`
+	// Topology is the number and the size of the nodes.
+	Topology Topology `json:"topology"`
+	// Port of the database. Immutable.
+	// +kubebuilder:validation:Minimum=1024
+	// +kubebuilder:validation:Maximum=65535
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Cluster with another port"
+	// +kubebuilder:validation:XValidation:rule="self != 10080",message="must not be 10080, where TiDB serves its status; 4000 is usual"
+	// +kubebuilder:default=4000
+	// +optional
+	Port int32 `json:"port,omitempty"`
+	// RootPasswordSecretRef names a Secret whose key "password" holds the
+	// database root user's password, 8 to 64 characters. It is used when the
+	// Cluster is bootstrapped.
+	// +optional
+	RootPasswordSecretRef *SecretReference `json:"rootPasswordSecretRef,omitempty"`
+	// Paused stops the database and keeps its data.
+	// +kubebuilder:validation:XValidation:rule="!self",message="set paused to false: pausing is not supported yet"
+	// +kubebuilder:default=false
+	// +optional
+	Paused bool `json:"paused,omitempty"`
+	// PausePolicy says how long a pause may last.
+	// +optional
+	PausePolicy *PausePolicy `json:"pausePolicy,omitempty"`
+	// Bootstrap says how the database gets its first data. Immutable.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Cluster"
+	// +kubebuilder:default={}
+	// +optional
+	Bootstrap Bootstrap `json:"bootstrap,omitempty"`
+	// Encryption of the volumes at rest. Immutable.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Cluster with another encryption"
+	// +kubebuilder:default={}
+	// +optional
+	Encryption Encryption `json:"encryption,omitempty"`
+	// Endpoints are the ways into the database.
+	// +kubebuilder:default={}
+	// +optional
+	Endpoints Endpoints `json:"endpoints,omitempty"`
+	// BackupPolicy says when the database is backed up by itself.
+	// +kubebuilder:default={}
+	// +optional
+	BackupPolicy BackupPolicy `json:"backupPolicy,omitempty"`
+	// RetainBackups keeps backups when the Cluster is deleted.
+	// +kubebuilder:default=true
+	// +optional
+	RetainBackups *bool `json:"retainBackups,omitempty"`
+	// ChangeWindow says when changes are made.
+	// +kubebuilder:validation:Enum=Immediate;MaintenanceWindow
+	// +kubebuilder:validation:XValidation:rule="self != 'MaintenanceWindow'",message="set changeWindow to Immediate: waiting for the maintenance window is not supported yet"
+	// +kubebuilder:default=Immediate
+	// +optional
+	ChangeWindow string `json:"changeWindow,omitempty"`
+	// DeletionPolicy says what happens to external resources on deletion.
+	// +kubebuilder:default=Delete
+	// +optional
+	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
+}
+
+// Topology is the number and the size of a Cluster's nodes. Each node runs on
+// a machine of its own; they are spread over the Network's first three zones.
+type Topology struct {
+	// PD stores the cluster's metadata.
+	PD PDTopology `json:"pd"`
+	// TiDB answers SQL.
+	TiDB TiDBTopology `json:"tidb"`
+	// TiKV stores rows.
+	TiKV TiKVTopology `json:"tikv"`
+	// TiFlash stores columns. Not possible with TiDB or TiKV of 4 vCPU.
+	// +optional
+	TiFlash *TiFlashTopology `json:"tiflash,omitempty"`
+}
+
+// PDTopology is the number and the size of PD's nodes.
+type PDTopology struct {
+	// Replicas is 1, 3 or 5.
+	// +kubebuilder:validation:XValidation:rule="self in [1, 3, 5]",message="must be 1, 3 or 5, so that a majority is clear"
+	Replicas int32 `json:"replicas"`
+	// MachineClass of the ProviderType.
+	MachineClass ClassName `json:"machineClass"`
+	// Storage of each node.
+	// +kubebuilder:default={size: "20Gi", class: "Standard"}
+	// +optional
+	Storage Storage `json:"storage,omitempty"`
+}
+
+// TiDBTopology is the number and the size of TiDB's nodes.
+type TiDBTopology struct {
+	// Replicas is at least 1.
+	// +kubebuilder:validation:Minimum=1
+	Replicas int32 `json:"replicas"`
+	// MachineClass of the ProviderType. One of 4 vCPU goes with TiKV of 4 vCPU.
+	MachineClass ClassName `json:"machineClass"`
+}
+
+// TiKVTopology is the number and the size of TiKV's nodes.
+type TiKVTopology struct {
+	// Replicas is a multiple of 3.
+	// +kubebuilder:validation:Minimum=3
+	// +kubebuilder:validation:XValidation:rule="self % 3 == 0",message="must be a multiple of 3: one node in each of three zones"
+	Replicas int32 `json:"replicas"`
+	// MachineClass of the ProviderType.
+	MachineClass ClassName `json:"machineClass"`
+	// Storage of each node. It can grow, never shrink.
+	Storage Storage `json:"storage"`
+}
+
+// TiFlashTopology is the number and the size of TiFlash's nodes.
+type TiFlashTopology struct {
+	// Replicas; 0 is none.
+	// +kubebuilder:validation:Minimum=0
+	Replicas int32 `json:"replicas"`
+	// MachineClass of the ProviderType.
+	MachineClass ClassName `json:"machineClass"`
+	// Storage of each node. It can grow, never shrink.
+	Storage Storage `json:"storage"`
+}
+
+// Storage is the volume of a node.
+// +kubebuilder:validation:XValidation:rule="quantity(self.size).compareTo(quantity(oldSelf.size)) >= 0",message="size can grow, never shrink"
+type Storage struct {
+	// Size of the volume.
+	Size StorageSize `json:"size"`
+	// Class is a storage class of the ProviderType.
+	// +kubebuilder:default=Standard
+	// +optional
+	Class ClassName `json:"class,omitempty"`
+}
+
+// PausePolicy says how long a pause may last.
+type PausePolicy struct {
+	// MaxDuration after which the Cluster resumes by itself, at most the
+	// ProviderType's timeouts.pausedMax.
+	// +optional
+	MaxDuration Duration `json:"maxDuration,omitempty"`
+}
+
+// Bootstrap says how the database gets its first data.
+type Bootstrap struct {
+	// Mode is Empty, or Restore to wait for a Restore.
+	// +kubebuilder:validation:Enum=Empty;Restore
+	// +kubebuilder:validation:XValidation:rule="self != 'Restore'",message="set mode to Empty: starting from a backup is not supported yet"
+	// +kubebuilder:default=Empty
+	// +optional
+	Mode string `json:"mode,omitempty"`
+}
+
+// EncryptionMode says whose key encrypts the volumes.
+// +kubebuilder:validation:Enum=None;ServiceManaged;Customer
+type EncryptionMode string
+
+const (
+	EncryptionNone           EncryptionMode = "None"           // the cloud's default
+	EncryptionServiceManaged EncryptionMode = "ServiceManaged" // a key of ours for this Cluster
+	EncryptionCustomer       EncryptionMode = "Customer"       // customerKeyARN
+)
+
+// Encryption of the volumes at rest.
+// +kubebuilder:validation:XValidation:rule="self.mode == 'Customer' ? has(self.customerKeyARN) && self.customerKeyARN != '' : true",message="customerKeyARN is required with mode Customer"
+// +kubebuilder:validation:XValidation:rule="self.mode != 'Customer' ? !has(self.customerKeyARN) || self.customerKeyARN == '' : true",message="customerKeyARN goes with mode Customer only; remove it or set mode to Customer"
+type Encryption struct {
+	// Mode: None, ServiceManaged or Customer.
+	// +kubebuilder:default=ServiceManaged
+	// +optional
+	Mode EncryptionMode `json:"mode,omitempty"`
+	// CustomerKeyARN is the KMS key of mode Customer, in the Network's region.
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:Pattern=`^(arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+)?$`
+	// +optional
+	CustomerKeyARN string `json:"customerKeyARN,omitempty"`
+}
+
+// Endpoints are the ways into the database.
+type Endpoints struct {
+	// Public is reached over the Internet.
+	// +kubebuilder:default={}
+	// +optional
+	Public PublicEndpoint `json:"public,omitempty"`
+	// Private is reached through the cloud's private link.
+	// +kubebuilder:default={}
+	// +optional
+	Private PrivateEndpoint `json:"private,omitempty"`
+}
+
+// PublicEndpoint is reached over the Internet.
+// +kubebuilder:validation:XValidation:rule="!self.enabled || (has(self.allowCIDRs) && size(self.allowCIDRs) > 0)",message="allowCIDRs is required when the public endpoint is enabled; 0.0.0.0/0 lets everybody in"
+type PublicEndpoint struct {
+	// Enabled makes the endpoint.
+	// +kubebuilder:default=false
+	// +optional
+	Enabled bool `json:"enabled,omitempty"`
+	// AllowCIDRs are the ranges that may connect.
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=60
+	// +optional
+	AllowCIDRs []CIDR `json:"allowCIDRs,omitempty"`
+}
+
+// PrincipalARN is an AWS principal: an account, a user or a role.
+// +kubebuilder:validation:MaxLength=256
+// +kubebuilder:validation:Pattern=`^arn:aws[a-z-]*:iam::[0-9]{12}:(root|user/.+|role/.+)$`
+type PrincipalARN string
+
+// PrivateEndpoint is reached through the cloud's private link.
+// +kubebuilder:validation:XValidation:rule="!has(self.consumerProjects)",message="remove consumerProjects: cloud GCP is not supported yet"
+type PrivateEndpoint struct {
+	// Enabled makes the endpoint.
+	// +kubebuilder:default=true
+	// +optional
+	Enabled *bool `json:"enabled,omitempty"`
+	// AllowedPrincipals may ask for a connection (AWS).
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=50
+	// +optional
+	AllowedPrincipals []PrincipalARN `json:"allowedPrincipals,omitempty"`
+	// ConsumerProjects may ask for connections (GCP).
+	// +listType=map
+	// +listMapKey=id
+	// +kubebuilder:validation:MaxItems=50
+	// +optional
+	ConsumerProjects []ConsumerProject `json:"consumerProjects,omitempty"`
+}
+
+// ConsumerProject is a GCP project that may ask for connections.
+type ConsumerProject struct {
+	// ID of the project.
+	// +kubebuilder:validation:MaxLength=30
+	ID string `json:"id"`
+	// Limit is the largest number of connections.
+	// +kubebuilder:validation:Minimum=1
+	Limit int32 `json:"limit"`
+}
+
+// BackupScheduleName says how often automatic backups are made.
+// +kubebuilder:validation:Enum=None;Daily;Weekly
+type BackupScheduleName string
+
+const (
+	BackupNone   BackupScheduleName = "None"
+	BackupDaily  BackupScheduleName = "Daily"
+	BackupWeekly BackupScheduleName = "Weekly"
+)
+
+// BackupPolicy says when the database is backed up by itself.
+// +kubebuilder:validation:XValidation:rule="self.schedule != 'Weekly' || self.pitr",message="schedule Weekly needs pitr, so that no week is lost; use Daily without it"
+type BackupPolicy struct {
+	// Schedule: None, Daily or Weekly. Weekly needs PITR.
+	// +kubebuilder:default=Daily
+	// +optional
+	Schedule BackupScheduleName `json:"schedule,omitempty"`
+	// TimeUTC is when a backup starts, as HH:MM.
+	// +kubebuilder:validation:MaxLength=5
+	// +kubebuilder:validation:Pattern=`^([01][0-9]|2[0-3]):[0-5][0-9]$`
+	// +kubebuilder:default="02:00"
+	// +optional
+	TimeUTC string `json:"timeUTC,omitempty"`
+	// RetentionDays is how long automatic backups are kept.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=3650
+	// +kubebuilder:default=7
+	// +optional
+	RetentionDays int32 `json:"retentionDays,omitempty"`
+	// PITR keeps the log too, to restore to any point in time.
+	// +kubebuilder:validation:XValidation:rule="!self",message="set pitr to false: point-in-time recovery is not supported yet"
+	// +kubebuilder:default=false
+	// +optional
+	PITR bool `json:"pitr,omitempty"`
+}
+
+// Cluster is a TiDB database in a Network.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=tc,categories=infra
+// +kubebuilder:selectablefield:JSONPath=`.spec.network`
+// +kubebuilder:printcolumn:name="NETWORK",type=string,JSONPath=`.spec.network`
+// +kubebuilder:printcolumn:name="VERSION",type=string,JSONPath=`.spec.version`
+// +kubebuilder:printcolumn:name="TIDB",type=integer,JSONPath=`.spec.topology.tidb.replicas`
+// +kubebuilder:printcolumn:name="TIKV",type=integer,JSONPath=`.spec.topology.tikv.replicas`
+// +kubebuilder:printcolumn:name="TIFLASH",type=integer,JSONPath=`.spec.topology.tiflash.replicas`
+// +kubebuilder:printcolumn:name="PHASE",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="READY",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="REASON",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="STEP",type=string,JSONPath=`.status.operation.step`
+// +kubebuilder:printcolumn:name="WAITING",type=string,JSONPath=`.status.operation.waitingFor`,priority=1
+// +kubebuilder:printcolumn:name="ENDPOINT",type=string,JSONPath=`.status.endpoints.private.host`,priority=1
+// +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="metadata.name must have at most 63 characters: it becomes the value of labels"
+type Cluster struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   ClusterSpec   `json:"spec"`
+	Status ClusterStatus `json:"status,omitempty"`
+}
+
+// Common returns the common part of the Cluster's status.
+func (c *Cluster) Common() *CommonStatus { return &c.Status.CommonStatus }
+
+// GetDeletionPolicy returns spec.deletionPolicy, or its default.
+func (c *Cluster) GetDeletionPolicy() DeletionPolicy { return c.Spec.DeletionPolicy.orDefault() }
+
+// ClusterList is a list of Clusters.
+// +kubebuilder:object:root=true
+type ClusterList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Cluster `json:"items"`
+}

@@ -1,0 +1,283 @@
+package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// NetworkSpec is a region's container of Clusters: a VPC with a Shoot in it.
+//
+// Optional immutable fields are compared as optionals: they can be neither
+// added nor removed later, as their default is in use already.
+//
+// +kubebuilder:validation:XValidation:rule="self.?account == oldSelf.?account",message="account is immutable, also when it was not given at first: it is the Provider's"
+// +kubebuilder:validation:XValidation:rule="self.?tenantProject == oldSelf.?tenantProject",message="tenantProject is immutable, also when it was not given at first"
+// +kubebuilder:validation:XValidation:rule="self.?shootName == oldSelf.?shootName",message="shootName is immutable, also when it was not given at first: Gardener cannot rename a Shoot"
+// +kubebuilder:validation:XValidation:rule="self.?zones == oldSelf.?zones",message="keep zones as they were: adding zones to a Network is not supported yet"
+// +kubebuilder:validation:XValidation:rule="self.?kubernetesVersion == oldSelf.?kubernetesVersion",message="keep kubernetesVersion as it was: changing the version of a Network is not supported yet"
+// +kubebuilder:validation:XValidation:rule="self.purpose == oldSelf.purpose",message="keep purpose as it was: changing the purpose of a Network is not supported yet"
+// +kubebuilder:validation:XValidation:rule="self.maintenanceWindow == oldSelf.maintenanceWindow",message="keep maintenanceWindow as it was: changing the window of a Network is not supported yet"
+// +kubebuilder:validation:XValidation:rule="self.systemPool == oldSelf.systemPool",message="keep systemPool as it was: changing the system pool of a Network is not supported yet"
+// +kubebuilder:validation:XValidation:rule="!has(self.existingVPC)",message="remove existingVPC, so that the Network gets a VPC of its own: an existing VPC is not supported yet"
+// +kubebuilder:validation:XValidation:rule="!has(self.gcp)",message="remove gcp: cloud GCP is not supported yet"
+type NetworkSpec struct {
+	// Provider is the name of the Provider. Immutable.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Network in another Provider"
+	Provider ReferenceName `json:"provider"`
+	// Account is the Provider's Account, and must be it when given. Immutable.
+	// +optional
+	Account ReferenceName `json:"account,omitempty"`
+	// TenantProject is the tenant's project in TiDB Cloud. Immutable.
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9-]+$`
+	// +optional
+	TenantProject string `json:"tenantProject,omitempty"`
+	// Region is one of the ProviderType's regions. Immutable.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Network in another region"
+	Region RegionName `json:"region"`
+	// Zones of the region, in order of use; all of the region by default. Zones
+	// can be appended, never removed.
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=6
+	// +kubebuilder:validation:XValidation:rule="oldSelf.all(z, z in self)",message="zones can be appended, never removed"
+	// +optional
+	Zones []ZoneName `json:"zones,omitempty"`
+	// ShootName is the name of the Shoot; with the project's name it has at
+	// most 21 characters. Default: n- and 7 hexadecimal digits of the SHA-256
+	// of namespace/name. Immutable.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=20
+	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
+	// +optional
+	ShootName string `json:"shootName,omitempty"`
+	// CIDR are the address ranges. Immutable.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Network with other ranges"
+	// +kubebuilder:default={}
+	// +optional
+	CIDR NetworkCIDR `json:"cidr,omitempty"`
+	// ExistingVPC puts the Network into a VPC that exists already.
+	// +optional
+	ExistingVPC *ExistingVPC `json:"existingVPC,omitempty"`
+	// KubernetesVersion of the Shoot; the ProviderType's by default. It can be
+	// raised by one minor version at a time, never lowered.
+	// +kubebuilder:validation:XValidation:rule="int(self.split('.')[1]) >= int(oldSelf.split('.')[1])",message="can be raised, never lowered"
+	// +kubebuilder:validation:XValidation:rule="int(self.split('.')[1]) <= int(oldSelf.split('.')[1]) + 1",message="can be raised by one minor version at a time"
+	// +optional
+	KubernetesVersion KubernetesVersion `json:"kubernetesVersion,omitempty"`
+	// Purpose of the Shoot. Production needs at least 3 zones.
+	// +kubebuilder:validation:Enum=evaluation;testing;development;production
+	// +kubebuilder:default=production
+	// +optional
+	Purpose string `json:"purpose,omitempty"`
+	// MaintenanceWindow is when Gardener may maintain the Shoot.
+	// +kubebuilder:default={}
+	// +optional
+	MaintenanceWindow MaintenanceWindow `json:"maintenanceWindow,omitempty"`
+	// SystemPool is the worker pool of everything that is not a Cluster.
+	// +kubebuilder:default={}
+	// +optional
+	SystemPool SystemPool `json:"systemPool,omitempty"`
+	// Hibernation says when the Network sleeps.
+	// +optional
+	Hibernation *HibernationPolicy `json:"hibernation,omitempty"`
+	// DNS of the Network's Clusters. Immutable.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Network with another visibility"
+	// +kubebuilder:default={}
+	// +optional
+	DNS NetworkDNS `json:"dns,omitempty"`
+	// GCP holds what only Networks on GCP have.
+	// +optional
+	GCP *GCPNetwork `json:"gcp,omitempty"`
+	// Bucket holds backups and imports.
+	// +kubebuilder:default={}
+	// +optional
+	Bucket NetworkBucket `json:"bucket,omitempty"`
+	// O11y is the observability agent. It is effective only when the
+	// controllers run with --enable-o11y-agent.
+	// +kubebuilder:default={}
+	// +optional
+	O11y NetworkO11y `json:"o11y,omitempty"`
+	// DeletionPolicy says what happens to external resources on deletion.
+	// +kubebuilder:default=Delete
+	// +optional
+	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
+}
+
+// NetworkCIDR are the address ranges of a Network. They must not overlap.
+// +kubebuilder:validation:XValidation:rule="!(cidr(self.vpc).containsCIDR(cidr(self.pods)) || cidr(self.pods).containsCIDR(cidr(self.vpc)))",message="vpc and pods must not overlap"
+// +kubebuilder:validation:XValidation:rule="!(cidr(self.vpc).containsCIDR(cidr(self.services)) || cidr(self.services).containsCIDR(cidr(self.vpc)))",message="vpc and services must not overlap"
+// +kubebuilder:validation:XValidation:rule="!(cidr(self.pods).containsCIDR(cidr(self.services)) || cidr(self.services).containsCIDR(cidr(self.pods)))",message="pods and services must not overlap"
+type NetworkCIDR struct {
+	// VPC is the range of the VPC, within the ProviderType's networkLimits.
+	// +kubebuilder:default="10.250.0.0/16"
+	// +optional
+	VPC CIDR `json:"vpc,omitempty"`
+	// Pods is the range of Pods.
+	// +kubebuilder:default="100.64.0.0/11"
+	// +optional
+	Pods CIDR `json:"pods,omitempty"`
+	// Services is the range of Services.
+	// +kubebuilder:default="100.104.0.0/13"
+	// +optional
+	Services CIDR `json:"services,omitempty"`
+}
+
+// ExistingVPC names a VPC that exists already.
+type ExistingVPC struct {
+	// ID of the VPC (AWS).
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	ID string `json:"id,omitempty"`
+	// Name of the network (GCP).
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	Name string `json:"name,omitempty"`
+	// Subnets to use; none means that Gardener makes them.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=18
+	// +kubebuilder:validation:items:MaxLength=63
+	// +optional
+	Subnets []string `json:"subnets,omitempty"`
+}
+
+// MaintenanceWindow is a daily time window of 30 minutes to 6 hours.
+type MaintenanceWindow struct {
+	// Begin as HHMMSS+ZONE, such as 220000+0000.
+	// +kubebuilder:validation:MaxLength=11
+	// +kubebuilder:validation:Pattern=`^([01][0-9]|2[0-3])[0-5][0-9][0-5][0-9][+-]([01][0-9]|2[0-3])[0-5][0-9]$`
+	// +kubebuilder:default="220000+0000"
+	// +optional
+	Begin string `json:"begin,omitempty"`
+	// End as HHMMSS+ZONE, such as 230000+0000.
+	// +kubebuilder:validation:MaxLength=11
+	// +kubebuilder:validation:Pattern=`^([01][0-9]|2[0-3])[0-5][0-9][0-5][0-9][+-]([01][0-9]|2[0-3])[0-5][0-9]$`
+	// +kubebuilder:default="230000+0000"
+	// +optional
+	End string `json:"end,omitempty"`
+}
+
+// SystemPool is the worker pool of everything that is not a Cluster.
+// +kubebuilder:validation:XValidation:rule="self.minimum <= self.maximum",message="minimum must not be greater than maximum"
+type SystemPool struct {
+	// MachineClass of the nodes.
+	// +kubebuilder:default="4C16G"
+	// +optional
+	MachineClass ClassName `json:"machineClass,omitempty"`
+	// Minimum number of nodes, over all zones.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=30
+	// +kubebuilder:default=2
+	// +optional
+	Minimum int32 `json:"minimum,omitempty"`
+	// Maximum number of nodes, over all zones.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=30
+	// +kubebuilder:default=3
+	// +optional
+	Maximum int32 `json:"maximum,omitempty"`
+}
+
+// HibernationMode says when a Network sleeps.
+// +kubebuilder:validation:Enum=Auto;Never;Always
+type HibernationMode string
+
+const (
+	// HibernationAuto sleeps when nothing has run for idleAfter.
+	HibernationAuto HibernationMode = "Auto"
+	// HibernationNever never sleeps.
+	HibernationNever HibernationMode = "Never"
+	// HibernationAlways sleeps at once; no Cluster may run.
+	HibernationAlways HibernationMode = "Always"
+)
+
+// HibernationPolicy says when a Network sleeps.
+// +kubebuilder:validation:XValidation:rule="!has(self.idleAfter)",message="remove idleAfter: hibernation is not supported yet"
+type HibernationPolicy struct {
+	// Mode: Auto, Never or Always.
+	// +kubebuilder:validation:XValidation:rule="self == 'Never'",message="set mode to Never or remove hibernation: modes Auto and Always are not supported yet"
+	Mode HibernationMode `json:"mode"`
+	// IdleAfter is the idle time before mode Auto hibernates.
+	// +optional
+	IdleAfter Duration `json:"idleAfter,omitempty"`
+}
+
+// DNSVisibility says who can resolve the names of Clusters.
+// +kubebuilder:validation:Enum=Private;Public;None
+type DNSVisibility string
+
+const (
+	DNSPrivate DNSVisibility = "Private" // only the VPC, and those it is shared with
+	DNSPublic  DNSVisibility = "Public"  // the Internet
+	DNSNone    DNSVisibility = "None"    // there is no zone; Clusters have the names of load balancers only
+)
+
+// NetworkDNS says who can resolve the names of Clusters.
+type NetworkDNS struct {
+	// Visibility of the Network's zone.
+	// +kubebuilder:default=Private
+	// +optional
+	Visibility DNSVisibility `json:"visibility,omitempty"`
+}
+
+// GCPNetwork holds what only Networks on GCP have.
+type GCPNetwork struct {
+	// PSCNATCIDR is the range of Private Service Connect; its prefix length,
+	// 16 to 20, sets how many connections there can be. Immutable.
+	// +optional
+	PSCNATCIDR CIDR `json:"pscNATCIDR,omitempty"`
+}
+
+// NetworkBucket is the bucket of backups and imports.
+type NetworkBucket struct {
+	// Retain keeps the bucket when it holds objects as the Network is deleted.
+	// +kubebuilder:default=true
+	// +optional
+	Retain *bool `json:"retain,omitempty"`
+}
+
+// NetworkO11y is the observability agent.
+type NetworkO11y struct {
+	// Enabled wants the agent.
+	// +kubebuilder:default=true
+	// +optional
+	Enabled *bool `json:"enabled,omitempty"`
+}
+
+// Network is a region's container of Clusters: a VPC with a Shoot in it.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=net,categories=infra
+// +kubebuilder:selectablefield:JSONPath=`.spec.provider`
+// +kubebuilder:selectablefield:JSONPath=`.spec.region`
+// +kubebuilder:printcolumn:name="PROVIDER",type=string,JSONPath=`.spec.provider`
+// +kubebuilder:printcolumn:name="REGION",type=string,JSONPath=`.spec.region`
+// +kubebuilder:printcolumn:name="PHASE",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="READY",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="REASON",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="STEP",type=string,JSONPath=`.status.operation.step`
+// +kubebuilder:printcolumn:name="WAITING",type=string,JSONPath=`.status.operation.waitingFor`,priority=1
+// +kubebuilder:printcolumn:name="SHOOT",type=string,JSONPath=`.status.shoot.name`
+// +kubebuilder:printcolumn:name="AWAKE",type=string,JSONPath=`.status.conditions[?(@.type=="Awake")].status`
+// +kubebuilder:printcolumn:name="CLUSTERS",type=integer,JSONPath=`.status.clusters.total`
+// +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="metadata.name must have at most 63 characters: it becomes the value of labels"
+type Network struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   NetworkSpec   `json:"spec"`
+	Status NetworkStatus `json:"status,omitempty"`
+}
+
+// Common returns the common part of the Network's status.
+func (n *Network) Common() *CommonStatus { return &n.Status.CommonStatus }
+
+// GetDeletionPolicy returns spec.deletionPolicy, or its default.
+func (n *Network) GetDeletionPolicy() DeletionPolicy { return n.Spec.DeletionPolicy.orDefault() }
+
+// NetworkList is a list of Networks.
+// +kubebuilder:object:root=true
+type NetworkList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Network `json:"items"`
+}
