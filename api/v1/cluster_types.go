@@ -190,8 +190,8 @@ const (
 )
 
 // Encryption of the volumes at rest.
-// +kubebuilder:validation:XValidation:rule="self.mode == 'Customer' ? has(self.customerKeyARN) && self.customerKeyARN != '' : true",message="customerKeyARN is required with mode Customer"
-// +kubebuilder:validation:XValidation:rule="self.mode != 'Customer' ? !has(self.customerKeyARN) || self.customerKeyARN == '' : true",message="customerKeyARN goes with mode Customer only; remove it or set mode to Customer"
+// +kubebuilder:validation:XValidation:rule="self.mode == 'Customer' ? has(self.customerKeyARN) && self.customerKeyARN != ” : true",message="customerKeyARN is required with mode Customer"
+// +kubebuilder:validation:XValidation:rule="self.mode != 'Customer' ? !has(self.customerKeyARN) || self.customerKeyARN == ” : true",message="customerKeyARN goes with mode Customer only; remove it or set mode to Customer"
 type Encryption struct {
 	// Mode: None, ServiceManaged or Customer.
 	// +kubebuilder:default=ServiceManaged
@@ -305,7 +305,7 @@ type BackupPolicy struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:shortName=tc,categories=infra
+// +kubebuilder:resource:shortName=tidb,categories=infra
 // +kubebuilder:selectablefield:JSONPath=`.spec.network`
 // +kubebuilder:printcolumn:name="NETWORK",type=string,JSONPath=`.spec.network`
 // +kubebuilder:printcolumn:name="VERSION",type=string,JSONPath=`.spec.version`

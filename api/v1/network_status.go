@@ -23,22 +23,22 @@ type NetworkStatus struct {
 	CommonStatus `json:",inline"`
 	// Shoot that runs the Network's Clusters.
 	// +optional
-	Shoot *NetworkShoot `json:"shoot,omitempty"`
+	Shoot *NetworkShootStatus `json:"shoot,omitempty"`
 	// VPC that Gardener made.
 	// +optional
-	VPC *NetworkVPC `json:"vpc,omitempty"`
+	VPC *NetworkVPCStatus `json:"vpc,omitempty"`
 	// OIDC is how cloud roles trust service accounts of the Shoot.
 	// +optional
-	OIDC *NetworkOIDC `json:"oidc,omitempty"`
+	OIDC *NetworkOIDCStatus `json:"oidc,omitempty"`
 	// DNSZone holds the names of Clusters.
 	// +optional
-	DNSZone *NetworkDNSZone `json:"dnsZone,omitempty"`
+	DNSZone *NetworkDNSZoneStatus `json:"dnsZone,omitempty"`
 	// Bucket holds backups and imports.
 	// +optional
 	Bucket *NetworkBucketStatus `json:"bucket,omitempty"`
 	// PSC is Private Service Connect (GCP).
 	// +optional
-	PSC *NetworkPSC `json:"psc,omitempty"`
+	PSC *NetworkPSCStatus `json:"psc,omitempty"`
 	// Clusters counts the Clusters of the Network.
 	// +optional
 	Clusters *NetworkClusters `json:"clusters,omitempty"`
@@ -55,8 +55,8 @@ type NetworkStatus struct {
 	LastTransitionAt *metav1.Time `json:"lastTransitionAt,omitempty"`
 }
 
-// NetworkShoot is a Shoot as last observed.
-type NetworkShoot struct {
+// NetworkShootStatus is a Shoot as last observed.
+type NetworkShootStatus struct {
 	// Namespace of the Shoot in the garden, such as garden-core.
 	Namespace string `json:"namespace"`
 	// Name of the Shoot.
@@ -103,8 +103,8 @@ type ShootOperation struct {
 	LastUpdateTime *metav1.Time `json:"lastUpdateTime,omitempty"`
 }
 
-// NetworkVPC is the VPC (AWS) or network (GCP) that Gardener made.
-type NetworkVPC struct {
+// NetworkVPCStatus is the VPC (AWS) or network (GCP) that Gardener made.
+type NetworkVPCStatus struct {
 	// ID of the VPC (AWS).
 	// +optional
 	ID string `json:"id,omitempty"`
@@ -131,8 +131,8 @@ type NetworkVPC struct {
 	Router string `json:"router,omitempty"`
 }
 
-// NetworkOIDC is how cloud roles trust service accounts of the Shoot.
-type NetworkOIDC struct {
+// NetworkOIDCStatus is how cloud roles trust service accounts of the Shoot.
+type NetworkOIDCStatus struct {
 	// Issuer URL of service account tokens.
 	Issuer string `json:"issuer"`
 	// ProviderARN of the IAM OIDC provider.
@@ -140,8 +140,8 @@ type NetworkOIDC struct {
 	ProviderARN string `json:"providerARN,omitempty"`
 }
 
-// NetworkDNSZone is the zone that holds the names of Clusters.
-type NetworkDNSZone struct {
+// NetworkDNSZoneStatus is the zone that holds the names of Clusters.
+type NetworkDNSZoneStatus struct {
 	// ID of the zone, such as Z0123456789.
 	ID string `json:"id"`
 	// Name of the zone, without the last dot.
@@ -158,8 +158,8 @@ type NetworkBucketStatus struct {
 	Name string `json:"name"`
 }
 
-// NetworkPSC is Private Service Connect (GCP).
-type NetworkPSC struct {
+// NetworkPSCStatus is Private Service Connect (GCP).
+type NetworkPSCStatus struct {
 	// Subnet of the connections.
 	Subnet string `json:"subnet"`
 	// Capacity is the number of connections that fit.
