@@ -1,0 +1,158 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	temporalclient "go.temporal.io/sdk/client"
+	sdktemporal "go.temporal.io/sdk/temporal"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/tidbcloud/infra-orchestrator/api/temporal"
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+)
+
+// signalTimeout bounds every call to Temporal, so that a reconcile worker is
+// never blocked longer. A signal takes about 15 ms.
+const signalTimeout = 5 * time.Second
+
+// ReasonNotAccepted is the reason of the Event on an object whose signal
+// Temporal refused.
+const ReasonNotAccepted = "SignalNotAccepted"
+
+// Starter is the one method of the Temporal client that the bridge uses.
+type Starter interface {
+	SignalWithStartWorkflow(ctx context.Context, workflowID, signalName string, signalArg any,
+		options temporalclient.StartWorkflowOptions, workflow any, workflowArgs ...any) (temporalclient.WorkflowRun, error)
+}
+
+// Signaller tells object workflows at which generation their objects are, and
+// starts the workflows that do not run. It is shared by all reconcilers.
+type Signaller struct {
+	temporal Starter
+	events   events.EventRecorder
+	log      *slog.Logger
+	backoff  workqueue.TypedRateLimiter[objectKey]
+	down     atomic.Bool // Temporal did not answer the last signal
+}
+
+type objectKey struct {
+	kind string
+	name types.NamespacedName
+}
+
+// NewSignaller returns a Signaller. An object whose signal fails is tried again
+// after 0.5 s, then after twice the time, up to 30 s.
+func NewSignaller(temporal Starter, events events.EventRecorder, log *slog.Logger) *Signaller {
+	return &Signaller{
+		temporal: temporal, events: events, log: log,
+		backoff: workqueue.NewTypedItemExponentialFailureRateLimiter[objectKey](500*time.Millisecond, 30*time.Second),
+	}
+}
+
+// Signal tells the workflow of obj its generation. It returns 0 when Temporal
+// took the signal, else the time after which to try again.
+func (s *Signaller) Signal(ctx context.Context, kind string, obj *metav1.PartialObjectMetadata) time.Duration {
+	ctx, cancel := context.WithTimeout(ctx, signalTimeout)
+	defer cancel()
+	key := objectKey{kind, types.NamespacedName{Namespace: obj.Namespace, Name: obj.Name}}
+	id := temporal.ObjectID(kind, obj.Namespace, obj.Name)
+
+	start := time.Now()
+	_, err := s.temporal.SignalWithStartWorkflow(ctx, id, temporal.SignalChanged,
+		temporal.Changed{Generation: obj.Generation}, startOptions(id, kind, obj), kind,
+		temporal.Object{Kind: kind, Namespace: obj.Namespace, Name: obj.Name, ID: obj.Annotations[v1.AnnotationID]})
+	outcome := outcomeOf(err)
+	observe(kind, outcome, time.Since(start))
+
+	if err == nil {
+		s.backoff.Forget(key)
+		if s.down.CompareAndSwap(true, false) {
+			s.log.Info("Temporal answers again; objects that changed meanwhile are being signalled")
+		}
+		return 0
+	}
+	s.report(outcome, id, obj, err)
+	return s.backoff.When(key)
+}
+
+// report says once that Temporal is away, and for each object that Temporal
+// refused it: only the latter is about the object.
+func (s *Signaller) report(outcome Outcome, id string, obj *metav1.PartialObjectMetadata, err error) {
+	if outcome == Unavailable {
+		if s.down.CompareAndSwap(false, true) {
+			s.log.Error("Temporal does not answer; signals are repeated until it does", "workflow", id, "err", err)
+		}
+		return
+	}
+	s.log.Error("Temporal did not accept a signal; it is repeated", "workflow", id, "outcome", outcome, "err", err)
+	if outcome == Refused {
+		s.events.Eventf(obj, nil, corev1.EventTypeWarning, ReasonNotAccepted, "Signal",
+			"Temporal refused the signal to workflow %s: %v. For the operator: see to the Temporal namespace (search attributes, limits of the workflow); it is repeated by itself",
+			id, err)
+	}
+}
+
+func startOptions(id, kind string, obj *metav1.PartialObjectMetadata) temporalclient.StartWorkflowOptions {
+	return temporalclient.StartWorkflowOptions{
+		ID:                       id,
+		TaskQueue:                temporal.TaskQueue,
+		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+		// No timeouts: an object workflow lives as long as its object.
+		StaticSummary: fmt.Sprintf("%s %s/%s", kind, obj.Namespace, obj.Name),
+		TypedSearchAttributes: sdktemporal.NewSearchAttributes(
+			temporal.AttrKind.ValueSet(kind),
+			temporal.AttrNamespace.ValueSet(obj.Namespace),
+			temporal.AttrName.ValueSet(obj.Name),
+		),
+	}
+}
+
+// Outcome of a signal; a label of the metric.
+type Outcome string
+
+// Outcomes of a signal.
+const (
+	Accepted Outcome = "accepted"
+	// Unavailable: Temporal, or its namespace, did not answer within 5 s.
+	Unavailable Outcome = "unavailable"
+	// Throttled: Temporal asked to slow down.
+	Throttled Outcome = "throttled"
+	// Refused: Temporal does not accept the signal as it is.
+	Refused Outcome = "refused"
+	// Failed: anything else, such as missing permissions.
+	Failed Outcome = "failed"
+)
+
+func outcomeOf(err error) Outcome {
+	var (
+		unavailable *serviceerror.Unavailable
+		deadline    *serviceerror.DeadlineExceeded
+		noNamespace *serviceerror.NamespaceNotFound
+		exhausted   *serviceerror.ResourceExhausted
+		invalid     *serviceerror.InvalidArgument
+	)
+	switch {
+	case err == nil:
+		return Accepted
+	case errors.As(err, &unavailable), errors.As(err, &deadline), errors.As(err, &noNamespace),
+		errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return Unavailable
+	case errors.As(err, &exhausted):
+		return Throttled
+	case errors.As(err, &invalid):
+		return Refused
+	default:
+		return Failed
+	}
+}
