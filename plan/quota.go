@@ -1,0 +1,84 @@
+package plan
+
+import (
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+)
+
+// Usage counts what an Account has.
+type Usage struct {
+	Networks     int32
+	Clusters     int32
+	TiDBNodes    int32
+	TiKVNodes    int32
+	TiFlashNodes int32
+}
+
+// UsageOf counts what an Account has through its Providers, without the object
+// with the UID except. Objects that are being deleted count until they are
+// gone: their resources are still there.
+func UsageOf(account string, providers []v1.Provider, networks []v1.Network, clusters []v1.Cluster, except string) Usage {
+	type key struct{ namespace, name string }
+	mine := map[key]bool{}
+	for _, p := range providers {
+		mine[key{p.Namespace, p.Name}] = string(p.Spec.Account) == account
+	}
+	var u Usage
+	inside := map[key]bool{}
+	for _, n := range networks {
+		if !mine[key{n.Namespace, string(n.Spec.Provider)}] {
+			continue
+		}
+		inside[key{n.Namespace, n.Name}] = true
+		if string(n.UID) != except {
+			u.Networks++
+		}
+	}
+	for i := range clusters {
+		c := &clusters[i]
+		if inside[key{c.Namespace, string(c.Spec.Network)}] && string(c.UID) != except {
+			u = u.plus(clusterUsage(c))
+		}
+	}
+	return u
+}
+
+func clusterUsage(c *v1.Cluster) Usage {
+	u := Usage{Clusters: 1, TiDBNodes: c.Spec.Topology.TiDB.Replicas, TiKVNodes: c.Spec.Topology.TiKV.Replicas}
+	if c.Spec.Topology.TiFlash != nil {
+		u.TiFlashNodes = c.Spec.Topology.TiFlash.Replicas
+	}
+	return u
+}
+
+func (u Usage) plus(v Usage) Usage {
+	return Usage{
+		Networks: u.Networks + v.Networks, Clusters: u.Clusters + v.Clusters,
+		TiDBNodes: u.TiDBNodes + v.TiDBNodes, TiKVNodes: u.TiKVNodes + v.TiKVNodes, TiFlashNodes: u.TiFlashNodes + v.TiFlashNodes,
+	}
+}
+
+// checkQuota checks what a new object asks for in addition to what is used.
+// paths names the field that is to blame for each limit.
+func checkQuota(account *v1.Account, used, wanted Usage) *problems {
+	var p problems
+	if account == nil || account.Spec.Quotas == nil {
+		return &p
+	}
+	q := account.Spec.Quotas
+	for _, l := range []struct {
+		path, what   string
+		limit        *int32
+		used, wanted int32
+	}{
+		{"metadata.name", "Networks", q.Networks, used.Networks, wanted.Networks},
+		{"metadata.name", "Clusters", q.Clusters, used.Clusters, wanted.Clusters},
+		{"spec.topology.tidb.replicas", "TiDB nodes", q.TiDBNodes, used.TiDBNodes, wanted.TiDBNodes},
+		{"spec.topology.tikv.replicas", "TiKV nodes", q.TiKVNodes, used.TiKVNodes, wanted.TiKVNodes},
+		{"spec.topology.tiflash.replicas", "TiFlash nodes", q.TiFlashNodes, used.TiFlashNodes, wanted.TiFlashNodes},
+	} {
+		if l.limit != nil && l.wanted > 0 && l.used+l.wanted > *l.limit {
+			p.add(l.path, l.wanted, "Account %s may have %d %s and has %d already; remove some or raise the Account's quota", account.Name, *l.limit, l.what, l.used)
+		}
+	}
+	return &p
+}
