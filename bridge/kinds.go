@@ -2,21 +2,20 @@ package bridge
 
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
-)
 
-// APIVersion is the group and version of the kinds.
-var APIVersion = schema.GroupVersion{Group: "cloud.pingcap.com", Version: "v1"}
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+)
 
 // kinds that have a lifecycle, hence an object workflow. An Account has none:
 // it is only read.
-var kinds = []string{"ProviderType", "Provider", "Network", "Cluster"}
+var kinds = []string{v1.KindProviderType, v1.KindProvider, v1.KindNetwork, v1.KindCluster}
 
 // Kinds returns the kinds that the bridge watches. The name of a kind is also
 // the type of its object workflow.
 func Kinds() []schema.GroupVersionKind {
 	gvks := make([]schema.GroupVersionKind, 0, len(kinds))
 	for _, k := range kinds {
-		gvks = append(gvks, APIVersion.WithKind(k))
+		gvks = append(gvks, v1.GroupVersion.WithKind(k))
 	}
 	return gvks
 }

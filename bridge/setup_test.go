@@ -1,0 +1,131 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/grpc"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+)
+
+// Every watched kind is a type of our API with the common status, and an
+// Account, which has no lifecycle, is not watched.
+func TestKinds(t *testing.T) {
+	scheme := runtime.NewScheme()
+	require.NoError(t, v1.AddToScheme(scheme))
+	for _, gvk := range Kinds() {
+		obj, err := scheme.New(gvk)
+		require.NoError(t, err)
+		require.Implements(t, (*v1.Object)(nil), obj, gvk.Kind)
+	}
+	require.NotContains(t, Kinds(), v1.GroupVersion.WithKind(v1.KindAccount))
+}
+
+func TestRelevant(t *testing.T) {
+	now := metav1.Now()
+	for name, tc := range map[string]struct {
+		change func(*v1.Network)
+		want   bool
+	}{
+		"status only":           {func(n *v1.Network) { n.Status.Phase = v1.PhaseNormal; n.ResourceVersion = "2" }, false},
+		"our claim":             {func(n *v1.Network) { n.Finalizers = []string{"x"}; n.Annotations[v1.AnnotationID] = testID }, false},
+		"somebody's annotation": {func(n *v1.Network) { n.Annotations["example.com/a"] = "b" }, false},
+		"generation":            {func(n *v1.Network) { n.Generation++ }, true},
+		"deletion":              {func(n *v1.Network) { n.DeletionTimestamp = &now }, true},
+		"verb":                  {func(n *v1.Network) { n.Annotations[v1.AnnotationOperation] = "retry" }, true},
+		"empty value":           {func(n *v1.Network) { n.Annotations[v1.AnnotationPaused] = "" }, true},
+		"verb removed":          {func(n *v1.Network) { delete(n.Annotations, v1.AnnotationForceDelete) }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := network(func(n *v1.Network) { n.Annotations = map[string]string{v1.AnnotationForceDelete: "u"} })
+			after := before.DeepCopy()
+			tc.change(after)
+			require.Equal(t, tc.want, Relevant().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}))
+		})
+	}
+	require.True(t, Relevant().Create(event.CreateEvent{Object: network(nil)}))
+	require.False(t, Relevant().Delete(event.DeleteEvent{Object: network(nil)}))
+}
+
+func TestRandomID(t *testing.T) {
+	a, b := RandomID(), RandomID()
+	require.Regexp(t, `^[0-9a-f]{16}$`, a)
+	require.NotEqual(t, a, b)
+}
+
+func TestJittered(t *testing.T) {
+	for random, want := range map[float64]time.Duration{0: 8 * time.Minute, 0.5: 10 * time.Minute, 1: 12 * time.Minute} {
+		require.Equal(t, want, Jittered(10*time.Minute, func() float64 { return random })().Round(time.Second))
+	}
+	d := Jittered(10*time.Minute, nil)()
+	require.InDelta(t, 10*time.Minute, d, float64(2*time.Minute))
+}
+
+type fakeNamespace struct {
+	calls   int
+	bounded bool
+	err     error
+}
+
+func (f *fakeNamespace) DescribeNamespace(ctx context.Context, _ *workflowservice.DescribeNamespaceRequest,
+	_ ...grpc.CallOption,
+) (*workflowservice.DescribeNamespaceResponse, error) {
+	f.calls++
+	_, f.bounded = ctx.Deadline()
+	return &workflowservice.DescribeNamespaceResponse{}, f.err
+}
+
+func TestReadiness(t *testing.T) {
+	scheme := runtime.NewScheme()
+	require.NoError(t, v1.AddToScheme(scheme))
+	metav1.AddMetaToScheme(scheme)
+	clock := time.Now()
+	ns := &fakeNamespace{err: errors.New("connection refused")}
+	r := &Readiness{
+		Temporal: ns, Namespace: "infra", Cache: &informertest.FakeInformers{Scheme: scheme},
+		Now: func() time.Time { return clock },
+	}
+	probe := func() error { return r.Check(httptest.NewRequest(http.MethodGet, "/readyz", nil)) }
+
+	require.ErrorContains(t, probe(), "caches are not synced")
+	require.Zero(t, ns.calls)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- r.Start(ctx) }()
+	require.Eventually(t, r.synced.Load, 5*time.Second, time.Millisecond)
+	require.False(t, r.NeedLeaderElection())
+
+	require.ErrorContains(t, probe(), `namespace "infra" does not answer: connection refused`)
+	require.True(t, ns.bounded)
+	ns.err = nil
+	require.Error(t, probe(), "the answer counts for some seconds")
+	require.Equal(t, 1, ns.calls)
+	clock = clock.Add(readyTTL)
+	require.NoError(t, probe())
+	ns.err = errors.New("away")
+	require.NoError(t, probe())
+	clock = clock.Add(readyTTL)
+	require.ErrorContains(t, probe(), "away")
+
+	cancel()
+	require.NoError(t, <-done)
+}
+
+func TestReadinessWithoutCRDs(t *testing.T) {
+	r := &Readiness{Cache: &informertest.FakeInformers{Error: errors.New("no matches for kind")}}
+	err := r.Start(t.Context())
+	require.ErrorContains(t, err, "ProviderType")
+	require.ErrorContains(t, err, "are the CRDs installed")
+}

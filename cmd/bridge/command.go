@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/pprof"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	temporalclient "go.temporal.io/sdk/client"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/tidbcloud/infra-orchestrator/bridge"
+	"github.com/tidbcloud/infra-orchestrator/internal/runtime"
+)
+
+// leaseName is the Lease by which one of several bridges leads.
+const leaseName = "infra-bridge"
+
+type options struct {
+	runtime.Flags
+	leaderElect bool
+	resync      time.Duration
+}
+
+func (o *options) validate() error {
+	if o.resync < time.Second {
+		return errors.Join(o.Validate(), fmt.Errorf("--resync is %s, want at least 1s", o.resync))
+	}
+	return o.Validate()
+}
+
+func newCommand() *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   "bridge",
+		Short: "Watch the custom resources and signal their workflows in Temporal",
+		Long: `Watch the custom resources (ProviderType, Provider, Network, Cluster) in one
+namespace and signal their workflows in Temporal.
+
+For each object the bridge adds a finalizer and an identity, in one patch, and
+then tells the workflow <kind>/<namespace>/<name> the object's generation; the
+signal starts the workflow when it does not run. All else is done by the
+workers. While Temporal is away the bridge goes on watching, tries again every
+30 s at most, and catches up by itself.
+
+Any number of bridges may run: with --leader-elect one of them signals, the
+others stand by with synced caches.
+
+Environment:
+  TEMPORAL_ADDRESS        Temporal frontend (default localhost:7233)
+  TEMPORAL_NAMESPACE      Temporal namespace (default infra)
+  TEMPORAL_TLS_*, TEMPORAL_API_KEY, TEMPORAL_PROFILE, TEMPORAL_CONFIG_FILE
+                          as in Temporal's own tools
+  ENABLE_WEBHOOKS         false: no admission webhooks (this version has none)
+  GARDENER_CONFIG, CONFIG_SERVICE_URL, AWS_ENDPOINT_URL, INFRA_ENV
+                          override --config; checked here, used by the worker
+
+Probes: /healthz is about the process; /readyz is red until the caches are
+synced and while the Temporal namespace does not answer.
+Metrics: infra_bridge_signals_total{kind,outcome},
+infra_bridge_signal_duration_seconds{kind}, and controller-runtime's.`,
+		Example: `  # on a laptop, against the devstack
+  bridge --kubeconfig ./kubeconfig --log-format text
+
+  # in a cluster, see deploy/kustomize
+  bridge --leader-elect --namespace infra`,
+		Version:       runtime.Version(),
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), &o) },
+	}
+	cmd.SetVersionTemplate(runtime.VersionLine("bridge") + "\n")
+	fs := cmd.Flags()
+	o.AddTo(fs, ":8080", ":8081")
+	fs.BoolVar(&o.leaderElect, "leader-elect", false, "signal only while holding the Lease "+leaseName+" in --namespace")
+	fs.DurationVar(&o.resync, "resync", bridge.DefaultResync, "mean time between two signals of an unchanged object; ±20 %")
+	return cmd
+}
+
+func run(ctx context.Context, o *options) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	log, err := o.Log.NewLogger(os.Stderr)
+	if err != nil {
+		return err
+	}
+	runtime.InstallLogger(log)
+	if _, err := runtime.LoadConfig(o.ConfigFile, os.Getenv); err != nil {
+		return err
+	}
+	temporalOptions, err := runtime.TemporalOptions(log, nil)
+	if err != nil {
+		return err
+	}
+	// Lazy: the bridge starts, and stays, without Temporal.
+	temporal, err := temporalclient.NewLazyClient(temporalOptions)
+	if err != nil {
+		return fmt.Errorf("temporal client: %w", err)
+	}
+	defer temporal.Close()
+
+	mgr, err := newManager(o)
+	if err != nil {
+		return err
+	}
+	signaller := bridge.NewSignaller(temporal, mgr.GetEventRecorder("infra-bridge"), log)
+	if err := bridge.Setup(mgr, signaller, o.resync); err != nil {
+		return err
+	}
+	readiness := &bridge.Readiness{
+		Temporal: temporal.WorkflowService(), Namespace: temporalOptions.Namespace, Cache: mgr.GetCache(),
+	}
+	if err := errors.Join(
+		mgr.Add(readiness),
+		mgr.AddHealthzCheck("process", healthz.Ping),
+		mgr.AddReadyzCheck("ready", readiness.Check),
+	); err != nil {
+		return err
+	}
+	log.Info("bridge starts", "version", runtime.Version(), "namespace", o.Namespace,
+		"temporal", temporalOptions.HostPort, "temporalNamespace", temporalOptions.Namespace)
+	return mgr.Start(ctx)
+}
+
+func newManager(o *options) (manager.Manager, error) {
+	cfg, err := runtime.RESTConfig(o.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	scheme := k8sruntime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	metrics := metricsserver.Options{BindAddress: o.MetricsAddr}
+	if o.Pprof {
+		metrics.ExtraHandlers = pprofHandlers()
+	}
+	return ctrl.NewManager(cfg, ctrl.Options{
+		Scheme:                        scheme,
+		Cache:                         cache.Options{DefaultNamespaces: map[string]cache.Config{o.Namespace: {}}},
+		Metrics:                       metrics,
+		HealthProbeBindAddress:        o.ProbeAddr,
+		LeaderElection:                o.leaderElect,
+		LeaderElectionID:              leaseName,
+		LeaderElectionNamespace:       o.Namespace,
+		LeaderElectionReleaseOnCancel: true, // nothing runs after Start returns
+	})
+}
+
+func pprofHandlers() map[string]http.Handler {
+	return map[string]http.Handler{
+		"/debug/pprof/":        http.HandlerFunc(pprof.Index),
+		"/debug/pprof/cmdline": http.HandlerFunc(pprof.Cmdline),
+		"/debug/pprof/profile": http.HandlerFunc(pprof.Profile),
+		"/debug/pprof/symbol":  http.HandlerFunc(pprof.Symbol),
+		"/debug/pprof/trace":   http.HandlerFunc(pprof.Trace),
+	}
+}
