@@ -84,3 +84,23 @@ type ServiceAddress struct {
 	Hostname string `json:"hostname"`
 	Port     int32  `json:"port"`
 }
+
+// Service accounts in a cluster's namespace that may assume its IAM role.
+const (
+	// ServiceAccountDatabase runs TiKV and TiFlash; changing it later would
+	// restart TiKV, so it is there from the beginning.
+	ServiceAccountDatabase = "tidb-database"
+	// ServiceAccountBackup runs backup and restore jobs.
+	ServiceAccountBackup = "tidb-backup-manager"
+)
+
+// RoleSubjects are the subjects of the web identity tokens that may assume the
+// cluster's IAM role.
+func (p ClusterPlan) RoleSubjects() []string {
+	prefix := "system:serviceaccount:" + p.Namespace + ":"
+	return []string{prefix + ServiceAccountDatabase, prefix + ServiceAccountBackup}
+}
+
+// BackupPrefix is the cluster's part of its Network's bucket, without a slash
+// at the end.
+func (p ClusterPlan) BackupPrefix() string { return "clusters/" + p.Ref.ID }
