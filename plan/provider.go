@@ -28,12 +28,12 @@ func Provider(provider *v1.Provider, pt *v1.ProviderType, account *v1.Account, o
 			p.add("spec.account", provider.Spec.Account, "the Account is suspended; nothing new is made for it")
 		}
 	}
-	account6 := cloudAccount(ref, provider)
+	cloud := cloudAccount(ref, provider)
 	if len(pt.Spec.Regions) > 0 {
-		account6.Region = string(pt.Spec.Regions[0].Name) // STS is asked here
+		cloud.Region = string(pt.Spec.Regions[0].Name) // STS is asked here
 	}
 	return contract.ProviderPlan{
-		Ref: ref, Account: account6, Cloud: string(pt.Spec.Cloud), Project: project(provider, o),
+		Ref: ref, Account: cloud, Cloud: string(pt.Spec.Cloud), Project: project(provider, o),
 	}, p.fault(v1.KindProvider, provider)
 }
 
