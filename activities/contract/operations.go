@@ -1,0 +1,19 @@
+package contract
+
+// WaitOperation waits for an operation that runs already: an object workflow
+// that was terminated by hand leaves its operation running, and the next one
+// attaches to it instead of starting a second.
+var WaitOperation = Activity[OperationRun, OperationEnd]{Name: "operations.WaitOperation", Wait: true}
+
+// OperationRun names an operation workflow.
+type OperationRun struct {
+	Object     ObjectRef `json:"object"`
+	WorkflowID string    `json:"workflowID"`
+}
+
+// OperationEnd is how an operation ended.
+type OperationEnd struct {
+	State     string `json:"state,omitempty"` // of lifecycle.Result
+	Cancelled bool   `json:"cancelled,omitempty"`
+	Failure   string `json:"failure,omitempty"`
+}

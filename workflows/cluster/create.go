@@ -1,0 +1,220 @@
+package cluster
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
+)
+
+// CreateCluster makes a Cluster in its Network: key, role, machines, database,
+// endpoints, DNS, backups.
+func CreateCluster(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, error) {
+	return lifecycle.Run(ctx, in, newCluster(in).ensureSteps()...)
+}
+
+// UpdateCluster makes a Cluster again. Every step is an Ensure, so an
+// unchanged spec changes nothing, and what has drifted is put right.
+func UpdateCluster(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, error) {
+	return lifecycle.Run(ctx, in, newCluster(in).ensureSteps()...)
+}
+
+func (c *cluster) ensureSteps() []lifecycle.Step {
+	return []lifecycle.Step{
+		{Name: "WaitNetwork", Doc: "the Network to be ready", Budget: 24 * time.Hour, Run: c.waitNetwork},
+		{Name: "Preflight", Doc: "check spec, references and credentials", Budget: 2 * time.Minute, Run: c.preflight},
+		{Name: "FetchConfig", Doc: "ask the config-service for this version's configuration", Run: c.fetchConfig},
+		{Name: "EnsureKey", Doc: "KMS key and alias", Run: c.ensureKey},
+		{Name: "EnsureRole", Doc: "IAM role for the database's pods", Run: c.ensureRole},
+		{Name: "EnsureWorkerPools", Doc: "worker pools in the Shoot", Run: c.ensureWorkerPools},
+		{Name: "WaitWorkerPools", Doc: "Gardener to add the machines", Budget: 30 * time.Minute, Run: c.waitWorkerPools},
+		{Name: "EnsureStorageClasses", Doc: "storage classes with the cluster's key", Run: c.ensureStorageClasses},
+		{Name: "EnsureNamespace", Doc: "namespace, service accounts and secrets", Run: c.ensureNamespace},
+		{Name: "EnsureDatabase", Doc: "order the TidbCluster from the operator", Run: c.ensureDatabase},
+		{Name: "WaitDatabaseReady", Doc: "every component of the database to be ready", Budget: time.Hour, Run: c.waitDatabaseReady},
+		{Name: "EnsureRootPassword", Doc: "set the root password", Budget: 10 * time.Minute, Run: c.ensureRootPassword},
+		{Name: "EnsureLoadBalancer", Doc: "service and network load balancer", Budget: 15 * time.Minute, Run: c.ensureLoadBalancer},
+		{Name: "EnsureEndpointService", Doc: "PrivateLink endpoint service", Budget: 15 * time.Minute, Run: c.ensureEndpointService},
+		{Name: "EnsureDNSRecords", Doc: "DNS records in the Network's zone", Run: c.ensureRecords},
+		{Name: "EnsureBackupPolicy", Doc: "backup schedule", Run: c.ensureBackupPolicy},
+		{Name: "Publish", Doc: "declare the Cluster available", Run: c.publish},
+	}
+}
+
+func (c *cluster) waitNetwork(ctx workflow.Context) error {
+	_, err := lifecycle.Do(ctx, contract.WaitNetworkReady, c.in.Object)
+	return err
+}
+
+func (c *cluster) preflight(ctx workflow.Context) error {
+	if err := c.resolve(ctx); err != nil {
+		return err
+	}
+	if _, err := lifecycle.Do(ctx, contract.VerifyAWSCredentials, c.plan.Account); err != nil {
+		return err
+	}
+	// From here on things may exist: a deletion goes by this field.
+	return lifecycle.Publish(ctx, "observed", v1.ObservedCluster{})
+}
+
+func (c *cluster) fetchConfig(ctx workflow.Context) error {
+	ref, err := lifecycle.Do(ctx, contract.FetchClusterConfig, contract.ConfigQuery{
+		Cloud: c.plan.Cloud, Region: c.plan.Account.Region, Tenant: c.plan.Tenant, Operator: c.plan.Operator, Version: c.plan.Version,
+	})
+	c.hash = ref.Hash
+	return err
+}
+
+func (c *cluster) ensureKey(ctx workflow.Context) error {
+	switch c.plan.EncryptionMode {
+	case "None":
+		return nil
+	case "Customer":
+		c.keyARN = c.plan.CustomerKeyARN
+	default:
+		out, err := lifecycle.Do(ctx, contract.EnsureKey, c.aws(c.plan.KeyAlias))
+		if err != nil {
+			return err
+		}
+		c.keyARN = out.Resource.ID
+		lifecycle.Record(ctx, keyKMS, out.Resource)
+	}
+	return lifecycle.Publish(ctx, "encryption", v1.EncryptionStatus{KeyARN: c.keyARN, KeyState: "Enabled"})
+}
+
+func (c *cluster) ensureRole(ctx workflow.Context) error {
+	out, err := lifecycle.Do(ctx, contract.EnsureRole, c.role())
+	if err != nil {
+		return err
+	}
+	c.roleARN = out.Resource.ID
+	lifecycle.Record(ctx, keyRole, out.Resource)
+	return nil
+}
+
+func (c *cluster) ensureWorkerPools(ctx workflow.Context) error {
+	return record(ctx, keyPools, contract.EnsureWorkerPools, c.pools())
+}
+
+func (c *cluster) waitWorkerPools(ctx workflow.Context) error {
+	if _, err := lifecycle.Do(ctx, contract.WaitShootReady, c.shootInput()); err != nil {
+		return err
+	}
+	lifecycle.SetCondition(ctx, v1.ConditionInfrastructureReady, true, "Ready", "key, role and machines exist")
+	return nil
+}
+
+func (c *cluster) ensureStorageClasses(ctx workflow.Context) error {
+	return record(ctx, keyClasses, contract.EnsureStorageClasses, c.database())
+}
+
+func (c *cluster) ensureNamespace(ctx workflow.Context) error {
+	return record(ctx, keyNamespace, contract.EnsureClusterNamespace, c.database())
+}
+
+func (c *cluster) ensureDatabase(ctx workflow.Context) error {
+	return record(ctx, keyDatabase, contract.EnsureDatabase, c.database())
+}
+
+func (c *cluster) waitDatabaseReady(ctx workflow.Context) error {
+	seen, err := lifecycle.Do(ctx, contract.WaitDatabaseReady, c.database())
+	if err != nil {
+		return err
+	}
+	lifecycle.SetCondition(ctx, v1.ConditionDatabaseReady, true, "Ready", "every component is ready")
+	return lifecycle.Publish(ctx, "observed", observed(seen))
+}
+
+func (c *cluster) ensureRootPassword(ctx workflow.Context) error {
+	if c.plan.RootPasswordSecret == "" {
+		return nil
+	}
+	_, err := lifecycle.Do(ctx, contract.EnsureRootPassword, c.database())
+	return err
+}
+
+func (c *cluster) ensureLoadBalancer(ctx workflow.Context) (err error) {
+	if err = record(ctx, keyService, contract.EnsureService, c.database()); err != nil {
+		return err
+	}
+	if c.address, err = lifecycle.Do(ctx, contract.WaitServiceAddress, c.database()); err != nil {
+		return err
+	}
+	c.lb, err = lifecycle.Do(ctx, contract.WaitLoadBalancerActive, contract.LoadBalancerInput{
+		Account: c.plan.Account, Cluster: c.in.Object, Hostname: c.address.Hostname,
+	})
+	return err
+}
+
+func (c *cluster) ensureEndpointService(ctx workflow.Context) error {
+	if !c.plan.Private {
+		return nil
+	}
+	svc, err := lifecycle.Do(ctx, contract.EnsureEndpointService, c.endpointService())
+	if err != nil {
+		return err
+	}
+	lifecycle.Record(ctx, keyEndpoint, svc.Resource)
+	return lifecycle.Publish(ctx, "endpoints", v1.EndpointsStatus{Private: &v1.PrivateEndpointStatus{
+		ServiceName: svc.ServiceName, State: svc.State, Host: c.address.Hostname, Port: c.plan.Port,
+	}})
+}
+
+func (c *cluster) ensureRecords(ctx workflow.Context) error {
+	if c.plan.DNSZoneID == "" {
+		return nil
+	}
+	if _, err := lifecycle.Do(ctx, contract.EnsureRecords, c.records()); err != nil {
+		return err
+	}
+	lifecycle.Record(ctx, keyRecords, v1.Resource{Provider: "aws", Region: c.plan.Account.Region, Type: "Route53::RecordSet", ID: c.host(), State: v1.ResourcePresent})
+	ep := v1.EndpointsStatus{}
+	lifecycle.Published(ctx, "endpoints", &ep)
+	if ep.Private == nil {
+		ep.Private = &v1.PrivateEndpointStatus{}
+	}
+	ep.Private.Host, ep.Private.Port = c.host(), c.plan.Port
+	return lifecycle.Publish(ctx, "endpoints", ep)
+}
+
+func (c *cluster) ensureBackupPolicy(ctx workflow.Context) error {
+	if err := record(ctx, keyBackups, contract.EnsureBackupSchedule, c.database()); err != nil {
+		return err
+	}
+	on := c.plan.BackupSchedule != "None"
+	if !on {
+		lifecycle.Forget(ctx, keyBackups)
+	}
+	lifecycle.SetCondition(ctx, v1.ConditionBackupPolicyActive, on, "Schedule"+c.plan.BackupSchedule, "backup schedule "+c.plan.BackupSchedule)
+	return nil
+}
+
+func (c *cluster) publish(ctx workflow.Context) error {
+	lifecycle.SetCondition(ctx, v1.ConditionEndpointsReady, true, "Ready", "load balancer, endpoint service and DNS records exist")
+	return nil
+}
+
+// record runs an Ensure and writes what it made into the ledger.
+func record[In any](ctx workflow.Context, key string, a contract.Activity[In, contract.Outcome], in In) error {
+	out, err := lifecycle.Do(ctx, a, in)
+	if err != nil {
+		return err
+	}
+	lifecycle.Record(ctx, key, out.Resource)
+	return nil
+}
+
+// observed turns what was seen of the database into status.observed.
+func observed(s contract.DatabaseStatus) v1.ObservedCluster {
+	one := func(name string) *v1.ObservedComponent {
+		c, ok := s.Components[name]
+		if !ok {
+			return nil
+		}
+		return &v1.ObservedComponent{Replicas: c.Replicas, Ready: c.Ready, Image: c.Image}
+	}
+	return v1.ObservedCluster{Version: s.Version, PD: one("pd"), TiDB: one("tidb"), TiKV: one("tikv"), TiFlash: one("tiflash")}
+}

@@ -1,0 +1,73 @@
+package lifecycle
+
+import (
+	"fmt"
+	"strings"
+
+	"go.temporal.io/sdk/workflow"
+
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+	"github.com/tidbcloud/infra-orchestrator/faults"
+)
+
+// ProveAbsence is the last check of a deletion: left is what a sweep found
+// with the object's identity. What the ledger says is retained does not count.
+// Anything else becomes Orphaned in the ledger and stalls the step: an object
+// never goes while something of it stays unseen.
+func ProveAbsence(ctx workflow.Context, left []v1.Resource) error {
+	retained := map[string]bool{}
+	for _, r := range operationOf(ctx).report.Resources {
+		if r.State == v1.ResourceRetained {
+			retained[r.ID] = true
+		}
+	}
+	var orphans []v1.Resource
+	for _, r := range left {
+		if retained[r.ID] {
+			continue
+		}
+		r.State = v1.ResourceOrphaned
+		Record(ctx, fmt.Sprintf("orphan-%d", len(orphans)+1), r)
+		orphans = append(orphans, r)
+	}
+	if len(orphans) == 0 {
+		for i := 1; Forgotten(ctx, fmt.Sprintf("orphan-%d", i)); i++ {
+		}
+		return nil
+	}
+	return faults.ToTemporal(faults.New(faults.Dependency, "ResourcesLeft", "", "the deletion is done but these resources are left: %s", Names(orphans)).
+		WithHint(faults.OwnerOperator, "remove them if they are not needed; the deletion ends when they are gone"))
+}
+
+// Forgotten forgets a ledger entry and says whether there was one.
+func Forgotten(ctx workflow.Context, key string) bool {
+	n := len(operationOf(ctx).report.Resources)
+	Forget(ctx, key)
+	return len(operationOf(ctx).report.Resources) < n
+}
+
+// Retain is the step of a deletion with deletionPolicy Retain: everything in
+// the ledger is kept, and an Event lists it.
+func Retain(ctx workflow.Context) error {
+	all := operationOf(ctx).report.Resources
+	for i := range all {
+		all[i].State = v1.ResourceRetained
+	}
+	if len(all) > 0 {
+		Tell(ctx, true, "Retained", "deletionPolicy Retain keeps: %s", Names(all))
+	}
+	return nil
+}
+
+// Names lists resources for a sentence, at most ten.
+func Names(rs []v1.Resource) string {
+	var names []string
+	for i, r := range rs {
+		if i == 10 {
+			names = append(names, fmt.Sprintf("and %d more", len(rs)-i))
+			break
+		}
+		names = append(names, r.Type+" "+r.ID)
+	}
+	return strings.Join(names, ", ")
+}

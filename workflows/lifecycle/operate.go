@@ -1,0 +1,250 @@
+package lifecycle
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	sdk "go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	"github.com/tidbcloud/infra-orchestrator/api/temporal"
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+)
+
+// running is an operation in flight, started by this run or found running.
+type running struct {
+	in     Input
+	id     string
+	ended  workflow.Future
+	cancel func()
+}
+
+// operate runs one operation to its end and tells how it ended.
+func (o *object) operate(ctx workflow.Context, s contract.ObjectState, verb Verb) error {
+	in := Input{Object: o.ref, UID: s.UID, Verb: verb, Generation: s.Generation, DeletionPolicy: s.DeletionPolicy, Facts: facts(s)}
+	if s.Operation != nil {
+		in.Previous = s.Operation.ID
+	}
+	phase := o.kind.Phases[verb]
+	o.tell(ctx, s, phase, s.ObservedGeneration, o.ready(ctx, s.Generation, false, string(phase), in.Title()+" runs"))
+	r, err := o.resume(ctx, s, in)
+	if r == nil && err == nil {
+		r, err = o.start(ctx, in)
+	}
+	if err != nil {
+		return err
+	}
+	o.watch(ctx, r)
+	return o.finish(ctx, r)
+}
+
+// resume attaches to the operation that status calls active. An operation's
+// last report precedes its end, so an active one here was started by an object
+// workflow that is no more, or was terminated; either way its end comes first.
+func (o *object) resume(ctx workflow.Context, s contract.ObjectState, in Input) (*running, error) {
+	op := s.Operation
+	if op == nil || (op.State != v1.OperationRunning && op.State != v1.OperationBlocked && op.State != v1.OperationCancelling) {
+		return nil, nil
+	}
+	in.Verb, in.Generation = Verb(op.Type), op.Generation
+	r := &running{in: in, id: op.ID, ended: o.attach(ctx, op.ID)}
+	r.cancel = func() { workflow.RequestCancelExternalWorkflow(ctx, r.id, "") }
+	o.reconsider(ctx, r)
+	return r, nil
+}
+
+// start starts the operation, or attaches to it when it runs already.
+func (o *object) start(ctx workflow.Context, in Input) (*running, error) {
+	if o.carried.Generation != in.Generation {
+		o.carried.Generation, o.carried.Operations = in.Generation, 0
+	}
+	o.carried.Operations = max(o.carried.Operations, attemptOf(in)) + 1
+	r := &running{in: in, id: temporal.OperationID(workflow.GetInfo(ctx).WorkflowExecution.ID, string(in.Verb), in.Generation, o.carried.Operations)}
+	cctx, cancel := workflow.WithCancel(workflow.WithChildOptions(ctx, o.childOptions(in, r.id)))
+	child := workflow.ExecuteChildWorkflow(cctx, o.kind.OperationType(in.Verb), in)
+	err := child.GetChildWorkflowExecution().Get(ctx, nil)
+	var already *sdk.ChildWorkflowExecutionAlreadyStartedError
+	switch {
+	case err == nil:
+		r.ended, r.cancel = child, cancel
+	case errors.As(err, &already):
+		r.ended = o.attach(ctx, r.id)
+		r.cancel = func() { workflow.RequestCancelExternalWorkflow(ctx, r.id, "") }
+	default:
+		return nil, err
+	}
+	return r, nil
+}
+
+func (o *object) childOptions(in Input, id string) workflow.ChildWorkflowOptions {
+	attrs := []sdk.SearchAttributeUpdate{
+		temporal.AttrKind.ValueSet(in.Object.Kind), temporal.AttrNamespace.ValueSet(in.Object.Namespace),
+		temporal.AttrName.ValueSet(in.Object.Name), temporal.AttrPhase.ValueSet(string(o.kind.Phases[in.Verb])),
+	}
+	optional := func(k sdk.SearchAttributeKeyKeyword, v string) {
+		if v != "" {
+			attrs = append(attrs, k.ValueSet(v))
+		}
+	}
+	optional(temporal.AttrAccount, in.Facts.Account)
+	optional(temporal.AttrProvider, in.Facts.Provider)
+	optional(temporal.AttrRegion, in.Facts.Region)
+	return workflow.ChildWorkflowOptions{
+		WorkflowID: id, WaitForCancellation: true,
+		// An object workflow that is terminated by hand must not take its
+		// operation with it; the next one attaches.
+		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_ABANDON,
+		StaticSummary:         in.Title(),
+		TypedSearchAttributes: sdk.NewSearchAttributes(attrs...),
+		Memo:                  map[string]any{"uid": in.UID, "identity": in.Object.ID},
+	}
+}
+
+// attach returns a future of an operation that somebody else started.
+func (o *object) attach(ctx workflow.Context, id string) workflow.Future {
+	opts := workflow.ActivityOptions{TaskQueue: contract.QueueWaits, Summary: "attached to " + id,
+		StartToCloseTimeout: attachTimeout, HeartbeatTimeout: heartbeatTimeout, RetryPolicy: retryPolicy()}
+	f, set := workflow.NewFuture(ctx)
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		var end contract.OperationEnd
+		err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, opts), contract.WaitOperation.Name,
+			contract.OperationRun{Object: o.ref, WorkflowID: id}).Get(ctx, &end)
+		switch {
+		case err != nil:
+			set.SetError(err)
+		case end.Cancelled:
+			set.SetError(workflow.ErrCanceled)
+		case end.Failure != "":
+			set.SetError(errors.New(end.Failure))
+		default:
+			set.SetValue(Result{State: ResultState(end.State)})
+		}
+	})
+	return f
+}
+
+// watch serves signals until the operation has ended.
+func (o *object) watch(ctx workflow.Context, r *running) {
+	done := false
+	sel := workflow.NewSelector(ctx)
+	sel.AddFuture(r.ended, func(workflow.Future) { done = true })
+	sel.AddReceive(o.changed, func(c workflow.ReceiveChannel, _ bool) {
+		c.Receive(ctx, nil)
+		for c.ReceiveAsync(nil) {
+		}
+		o.reconsider(ctx, r)
+	})
+	sel.AddReceive(o.news, func(c workflow.ReceiveChannel, _ bool) {
+		var n news
+		c.Receive(ctx, &n)
+		o.relay(ctx, r, n)
+	})
+	for !done {
+		sel.Select(ctx)
+	}
+}
+
+// reconsider looks at the object again while its operation runs: a deletion
+// preempts anything else, a new generation wakes a stalled operation.
+func (o *object) reconsider(ctx workflow.Context, r *running) {
+	s, err := o.read(ctx)
+	if err != nil {
+		return
+	}
+	switch {
+	case !s.Exists, s.ID != "" && s.ID != o.ref.ID:
+		if r.in.Verb != Delete {
+			r.cancel()
+		}
+	case s.Deleting && r.in.Verb != Delete:
+		r.cancel()
+	case s.Generation > r.in.Generation:
+		workflow.SignalExternalWorkflow(ctx, r.id, "", signalWake, wake{Generation: s.Generation, Reason: "spec changed"})
+	}
+}
+
+// relay shows on the object that its operation stalls, or goes on again.
+func (o *object) relay(ctx workflow.Context, r *running, n news) {
+	s, err := o.read(ctx)
+	if err != nil || !s.Exists {
+		return
+	}
+	phase, ready := o.kind.Phases[r.in.Verb], o.ready(ctx, s.Generation, false, string(o.kind.Phases[r.in.Verb]), r.in.Title()+" runs")
+	if n.Stalled {
+		ready = o.ready(ctx, s.Generation, false, n.Reason, n.Message)
+		if r.in.Verb == Create {
+			phase = v1.PhaseFailed
+		}
+	}
+	o.tell(ctx, s, phase, s.ObservedGeneration, ready)
+}
+
+// finish tells how an operation ended.
+func (o *object) finish(ctx workflow.Context, r *running) error {
+	var res Result
+	err := r.ended.Get(ctx, &res)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	s, rerr := o.read(ctx)
+	if rerr != nil || !s.Exists {
+		return rerr
+	}
+	switch {
+	case err == nil && res.State == Succeeded && r.in.Verb != Delete:
+		ok := s.Generation == r.in.Generation && !s.Deleting
+		ready := o.ready(ctx, s.Generation, ok, "Ready", o.ref.Kind+" is ready")
+		if !ok {
+			ready = o.ready(ctx, s.Generation, false, "Outdated", "a newer generation is due")
+		}
+		o.tell(ctx, s, o.kind.Well, r.in.Generation, ready)
+	case err == nil, s.Deleting && r.in.Verb != Delete:
+		// Superseded, deleted or preempted: the next look says what is due.
+	case sdk.IsCanceledError(err):
+		o.tell(ctx, s, v1.PhaseFailed, s.ObservedGeneration, o.ready(ctx, s.Generation, false, "Cancelled", r.in.Title()+" was cancelled"))
+	default:
+		o.markFailed(ctx, s, err)
+		o.tell(ctx, s, v1.PhaseFailed, s.ObservedGeneration, o.ready(ctx, s.Generation, false, "OperationFailed", r.in.Title()+" ended: "+cause(err)))
+	}
+	return nil
+}
+
+// markFailed closes the report of an operation that could not do it itself,
+// since it was terminated.
+func (o *object) markFailed(ctx workflow.Context, s contract.ObjectState, err error) {
+	if s.Operation == nil {
+		return
+	}
+	rep := contract.OperationReport{Ref: o.ref, UID: s.UID, Operation: *s.Operation, Resources: s.Resources, Conditions: s.Conditions, Details: s.Details}
+	rep.Operation.State, rep.Operation.WaitingFor = v1.OperationFailed, ""
+	rep.Events = []contract.Event{{Key: s.Operation.ID + "/ended", Warning: true, Reason: s.Operation.Type + "Failed",
+		Message: "the operation " + s.Operation.ID + " ended: " + cause(err)}}
+	if _, err := must(ctx, contract.ApplyOperationStatus, rep); err != nil {
+		workflow.GetLogger(ctx).Error("status not told", "object", o.ref.String(), "error", err)
+	}
+}
+
+// cause is the innermost message of a chain of Temporal errors.
+func cause(err error) string {
+	for {
+		next := errors.Unwrap(err)
+		if next == nil {
+			return err.Error()
+		}
+		err = next
+	}
+}
+
+// attemptOf is the attempt in the previous operation's id, if that was for the
+// same generation; 0 otherwise.
+func attemptOf(in Input) (attempt int64) {
+	i := strings.LastIndexByte(in.Previous, '/')
+	var generation int64
+	if n, err := fmt.Sscanf(in.Previous[i+1:], "%d.%d", &generation, &attempt); n != 2 || err != nil || generation != in.Generation {
+		return 0
+	}
+	return attempt
+}

@@ -1,0 +1,223 @@
+package lifecycle
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	"github.com/tidbcloud/infra-orchestrator/api/temporal"
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+	"github.com/tidbcloud/infra-orchestrator/faults"
+)
+
+// mark records a step's new state and tells it: to the custom resource, to the
+// workflow's current details and to its search attributes. The end of a step
+// is told together with the beginning of the next.
+func (o *operation) mark(ctx workflow.Context, s Step, state v1.StepState) {
+	now := metav1.NewTime(workflow.Now(ctx))
+	op := &o.report.Operation
+	st := o.stepStatus(s.Name)
+	st.State = state
+	switch state {
+	case v1.StepRunning:
+		st.FinishedAt = nil
+		if st.StartedAt == nil {
+			st.StartedAt = &now
+		}
+		op.Step, op.StepStartedAt, op.WaitingFor = s.Name, st.StartedAt, ""
+		op.Cancellable = o.in.Verb != Delete
+		o.condition(ctx, v1.ConditionProgressing, metav1.ConditionTrue, s.Name, s.Doc)
+		o.condition(ctx, v1.ConditionStalled, metav1.ConditionFalse, "Progressing", "nothing to mend")
+	default:
+		st.FinishedAt = &now
+		op.Progress = max(op.Progress, o.progress())
+		if state == v1.StepSucceeded {
+			o.event(ctx, false, s.Name, "%s: done in %s", s.Doc, took(st.StartedAt, now.Time))
+		}
+	}
+	o.details(ctx)
+	if state == v1.StepRunning {
+		o.attributes(ctx, s.Name, "")
+		o.publish(ctx, false)
+	}
+}
+
+// fail records and tells that a step stalls.
+func (o *operation) fail(ctx workflow.Context, s Step, f *faults.Fault, delay time.Duration) {
+	now := metav1.NewTime(workflow.Now(ctx))
+	next := metav1.NewTime(now.Add(delay))
+	o.stepStatus(s.Name).State = v1.StepStalled
+	op := &o.report.Operation
+	op.Step, op.State = s.Name, v1.OperationBlocked
+	owner, hint := f.Owner, f.Hint
+	if owner == "" {
+		owner = f.Class.DefaultOwner()
+	}
+	if hint == "" {
+		hint = f.Class.DefaultHint()
+	}
+	o.report.LastError = &v1.LastError{Class: string(f.Class), Code: f.Code, Step: s.Name, Owner: string(owner),
+		Message: f.Error(), Hint: hint, At: &now, NextRetryAt: &next}
+	o.condition(ctx, v1.ConditionProgressing, metav1.ConditionFalse, "Stalled", "step "+s.Name+" waits for somebody, see condition Stalled")
+	o.condition(ctx, v1.ConditionStalled, metav1.ConditionTrue, string(f.Class), "step "+s.Name+": "+f.Human())
+	o.event(ctx, true, "Stalled", "step %s: %s", s.Name, f.Human())
+	o.details(ctx)
+	o.attributes(ctx, s.Name, string(f.Class))
+	o.publish(ctx, false)
+}
+
+// publish sends the report. Reports go one at a time, each with the newest
+// state, so that none overtakes another. The last one must arrive.
+func (o *operation) publish(ctx workflow.Context, last bool) {
+	if ctx.Err() != nil {
+		ctx, _ = workflow.NewDisconnectedContext(ctx)
+	}
+	if err := o.lock.Lock(ctx); err != nil {
+		return
+	}
+	defer o.lock.Unlock()
+	sent := o.report
+	sent.Operation.Steps = slices.Clone(o.report.Operation.Steps)
+	o.report.Events = nil
+	if last {
+		_, _ = must(ctx, contract.ApplyOperationStatus, sent)
+		return
+	}
+	tell(ctx, contract.ApplyOperationStatus, sent)
+}
+
+func (o *operation) stepStatus(name string) *v1.StepStatus {
+	for i := range o.report.Operation.Steps {
+		if o.report.Operation.Steps[i].Name == name {
+			return &o.report.Operation.Steps[i]
+		}
+	}
+	panic("lifecycle: step " + name + " is not in the operation's list")
+}
+
+// progress is the share of steps that are done, in percent.
+func (o *operation) progress() int32 {
+	done := 0
+	for _, s := range o.report.Operation.Steps {
+		if s.State == v1.StepSucceeded || s.State == v1.StepSkipped {
+			done++
+		}
+	}
+	return int32(done * 100 / max(1, len(o.report.Operation.Steps)))
+}
+
+// condition sets one of the operation's conditions.
+func (o *operation) condition(ctx workflow.Context, kind string, status metav1.ConditionStatus, reason, message string) {
+	c := metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message,
+		ObservedGeneration: o.in.Generation, LastTransitionTime: metav1.NewTime(workflow.Now(ctx))}
+	o.report.Conditions = withCondition(o.report.Conditions, c)
+}
+
+// withCondition returns the list with c in it; the transition time stays when
+// the status does.
+func withCondition(list []metav1.Condition, c metav1.Condition) []metav1.Condition {
+	list = slices.Clone(list)
+	for i, old := range list {
+		if old.Type != c.Type {
+			continue
+		}
+		if old.Status == c.Status {
+			c.LastTransitionTime = old.LastTransitionTime
+		}
+		list[i] = c
+		return list
+	}
+	return append(list, c)
+}
+
+// event adds a Kubernetes Event to the next report.
+func (o *operation) event(ctx workflow.Context, warning bool, reason, format string, args ...any) {
+	run := workflow.GetInfo(ctx).WorkflowExecution.RunID
+	o.report.Events = append(o.report.Events, contract.Event{
+		Key:     fmt.Sprintf("%s/%s/%d", run, reason, o.report.Operation.Attempts),
+		Warning: warning, Reason: reason, Message: fmt.Sprintf(format, args...),
+	})
+}
+
+// attributes upserts the search attributes that change while it runs.
+func (o *operation) attributes(ctx workflow.Context, step, class string) {
+	up := temporal.AttrFaultClass.ValueUnset()
+	if class != "" {
+		up = temporal.AttrFaultClass.ValueSet(class)
+	}
+	if err := workflow.UpsertTypedSearchAttributes(ctx, temporal.AttrStep.ValueSet(step), up); err != nil {
+		workflow.GetLogger(ctx).Warn("search attributes not set", "error", err)
+	}
+}
+
+// Record writes a resource into the object's ledger, told with the next step.
+func Record(ctx workflow.Context, key string, r v1.Resource) {
+	o := operationOf(ctx)
+	now := metav1.NewTime(workflow.Now(ctx))
+	r.Key, r.At = key, &now
+	for i := range o.report.Resources {
+		if o.report.Resources[i].Key == key {
+			o.report.Resources[i] = r
+			return
+		}
+	}
+	o.report.Resources = append(o.report.Resources, r)
+}
+
+// Forget removes a resource from the ledger, after proof of its absence.
+func Forget(ctx workflow.Context, key string) {
+	o := operationOf(ctx)
+	o.report.Resources = slices.DeleteFunc(o.report.Resources, func(r v1.Resource) bool { return r.Key == key })
+}
+
+// Publish sets one of the kind's own status fields, told with the next step.
+func Publish(ctx workflow.Context, field string, value any) error {
+	o := operationOf(ctx)
+	b, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	if o.report.Details == nil {
+		o.report.Details = map[string]json.RawMessage{}
+	}
+	o.report.Details[field] = b
+	return nil
+}
+
+// Published reads one of the kind's own status fields, as this or an earlier
+// operation has published it; false when none has.
+func Published(ctx workflow.Context, field string, into any) bool {
+	b, ok := operationOf(ctx).report.Details[field]
+	return ok && json.Unmarshal(b, into) == nil
+}
+
+// SetCondition sets a condition of the kind, told with the next step.
+func SetCondition(ctx workflow.Context, kind string, ok bool, reason, message string) {
+	status := metav1.ConditionFalse
+	if ok {
+		status = metav1.ConditionTrue
+	}
+	operationOf(ctx).condition(ctx, kind, status, reason, message)
+}
+
+// Tell adds a Kubernetes Event on the object, told with the next step.
+func Tell(ctx workflow.Context, warning bool, reason, format string, args ...any) {
+	operationOf(ctx).event(ctx, warning, reason, format, args...)
+}
+
+// took is a duration for people, in whole seconds from a second on.
+func took(since *metav1.Time, now time.Time) string {
+	if since == nil {
+		return "no time"
+	}
+	d := now.Sub(since.Time)
+	if d < time.Second {
+		return d.Round(time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}

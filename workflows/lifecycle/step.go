@@ -1,0 +1,119 @@
+package lifecycle
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+)
+
+// Step is a named piece of an operation.
+type Step struct {
+	// Name is a verb phrase in CamelCase: EnsureBucket. Unique in its operation.
+	Name string
+	// Doc is what it does, or waits for, in a few words; shown in the UI.
+	Doc string
+	// Budget is the time after which the step stalls; 5 minutes when zero.
+	Budget time.Duration
+	// Run does the work through Do. It may run again after a stall or a crash
+	// of this program's logic, so it only calls idempotent activities.
+	Run func(workflow.Context) error
+
+	beside []Step // with Together: these run at once in place of Run
+}
+
+func (s Step) budget() time.Duration {
+	if s.Budget == 0 {
+		return defaultBudget
+	}
+	return s.Budget
+}
+
+// Together runs steps at the same time and ends when all have ended.
+func Together(steps ...Step) Step { return Step{beside: steps} }
+
+// flatten lists the named steps in order.
+func flatten(steps []Step) []Step {
+	var all []Step
+	for _, s := range steps {
+		if len(s.beside) > 0 {
+			all = append(all, flatten(s.beside)...)
+		} else {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+type ctxKey string
+
+const (
+	stepKey      ctxKey = "step"
+	operationKey ctxKey = "operation"
+)
+
+// stepOf returns the step that ctx runs in; a zero Step outside of one.
+func stepOf(ctx workflow.Context) Step {
+	s, _ := ctx.Value(stepKey).(Step)
+	return s
+}
+
+func operationOf(ctx workflow.Context) *operation {
+	return ctx.Value(operationKey).(*operation)
+}
+
+// runAll runs the steps in order and stops at the first that fails. Steps do
+// not fail on faults, they stall; what comes back is cancellation or
+// supersession.
+func (o *operation) runAll(ctx workflow.Context, steps []Step) error {
+	for _, s := range steps {
+		run := o.runStep
+		if len(s.beside) > 0 {
+			run = o.runBeside
+		}
+		if err := run(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *operation) runBeside(ctx workflow.Context, s Step) error {
+	var first error
+	group := workflow.NewWaitGroup(ctx)
+	for _, one := range s.beside {
+		group.Add(1)
+		workflow.Go(ctx, func(ctx workflow.Context) {
+			defer group.Done()
+			if err := o.runStep(ctx, one); err != nil && first == nil {
+				first = err
+			}
+		})
+	}
+	group.Wait(ctx)
+	return first
+}
+
+// runStep runs one step until it is done, is cancelled or is superseded.
+func (o *operation) runStep(ctx workflow.Context, s Step) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	ctx = workflow.WithValue(ctx, stepKey, s)
+	for {
+		o.mark(ctx, s, v1.StepRunning)
+		err := s.Run(ctx)
+		if err == nil {
+			o.mark(ctx, s, v1.StepSucceeded)
+			return nil
+		}
+		if isCancelled(ctx, err) {
+			o.mark(ctx, s, v1.StepCancelled)
+			return workflow.ErrCanceled
+		}
+		if err := o.stall(ctx, s, err); err != nil {
+			return err
+		}
+	}
+}

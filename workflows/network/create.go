@@ -1,0 +1,148 @@
+package network
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
+)
+
+// CreateNetwork makes a Network: credentials, bucket, Shoot, VPC facts,
+// identity provider, DNS zone, operators.
+func CreateNetwork(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, error) {
+	return lifecycle.Run(ctx, in, newNetwork(in).ensureSteps()...)
+}
+
+// UpdateNetwork makes a Network again. Every step is an Ensure, so an
+// unchanged spec changes nothing, and what has drifted is put right.
+func UpdateNetwork(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, error) {
+	return lifecycle.Run(ctx, in, newNetwork(in).ensureSteps()...)
+}
+
+func (n *network) ensureSteps() []lifecycle.Step {
+	return []lifecycle.Step{
+		{Name: "Preflight", Doc: "check spec, references and credentials", Budget: 2 * time.Minute, Run: n.preflight},
+		{Name: "EnsureBinding", Doc: "bind the provider's credentials in the garden project", Budget: 2 * time.Minute, Run: n.ensureBinding},
+		lifecycle.Together(
+			lifecycle.Step{Name: "EnsureBucket", Doc: "S3 bucket for backups and imports", Run: n.ensureBucket},
+			lifecycle.Step{Name: "EnsureShoot", Doc: "order the Shoot from Gardener", Budget: 2 * time.Minute, Run: n.ensureShoot},
+		),
+		{Name: "WaitShootReady", Doc: "the Shoot to be created and healthy", Budget: time.Hour, Run: n.waitShootReady},
+		{Name: "DiscoverVPC", Doc: "find the VPC that Gardener made", Run: n.discoverVPC},
+		{Name: "EnsureOIDC", Doc: "IAM OIDC provider for the Shoot's service accounts", Run: n.ensureOIDC},
+		{Name: "EnsureDNSZone", Doc: "Route 53 hosted zone", Run: n.ensureDNSZone},
+		{Name: "FetchConfig", Doc: "ask the config-service for the operators' bundle", Run: n.fetchConfig},
+		{Name: "BootstrapShoot", Doc: "install the operators into the Shoot", Budget: 15 * time.Minute, Run: n.bootstrapShoot},
+		{Name: "Publish", Doc: "declare the Network ready", Run: n.publish},
+	}
+}
+
+func (n *network) preflight(ctx workflow.Context) error {
+	if err := n.resolve(ctx); err != nil {
+		return err
+	}
+	if _, err := lifecycle.Do(ctx, contract.VerifyAWSCredentials, n.plan.Account); err != nil {
+		return err
+	}
+	// From here on things may exist: a deletion goes by this field.
+	return n.publishShoot(ctx, contract.ShootStatus{})
+}
+
+func (n *network) ensureBinding(ctx workflow.Context) error {
+	out, err := lifecycle.Do(ctx, contract.EnsureBinding, n.plan)
+	if err != nil {
+		return err
+	}
+	lifecycle.Record(ctx, keyBinding, out.Resource)
+	return nil
+}
+
+func (n *network) ensureBucket(ctx workflow.Context) error {
+	out, err := lifecycle.Do(ctx, contract.EnsureBucket, n.aws(n.plan.BucketName))
+	if err != nil {
+		return err
+	}
+	lifecycle.Record(ctx, keyBucket, out.Resource)
+	return lifecycle.Publish(ctx, "bucket", v1.NetworkBucketStatus{Name: n.plan.BucketName})
+}
+
+func (n *network) ensureShoot(ctx workflow.Context) error {
+	out, err := lifecycle.Do(ctx, contract.EnsureShoot, n.plan)
+	if err != nil {
+		return err
+	}
+	lifecycle.Record(ctx, keyShoot, out.Resource)
+	return nil
+}
+
+func (n *network) waitShootReady(ctx workflow.Context) (err error) {
+	n.shoot, err = lifecycle.Do(ctx, contract.WaitShootReady, n.shootInput())
+	if err != nil {
+		return err
+	}
+	lifecycle.SetCondition(ctx, v1.ConditionShootReady, true, "Ready", "the Shoot "+n.plan.Shoot.String()+" is healthy")
+	return n.publishShoot(ctx, n.shoot)
+}
+
+// publishShoot shows the Shoot in status.shoot.
+func (n *network) publishShoot(ctx workflow.Context, s contract.ShootStatus) error {
+	return lifecycle.Publish(ctx, "shoot", v1.NetworkShootStatus{
+		Namespace: n.plan.Shoot.Namespace, Name: n.plan.Shoot.Name, UID: s.UID, TechnicalID: s.TechnicalID,
+		SeedName: s.SeedName, Generation: s.Generation, ObservedGeneration: s.ObservedGeneration, Hibernated: s.Hibernated,
+	})
+}
+
+func (n *network) discoverVPC(ctx workflow.Context) (err error) {
+	n.vpc, err = lifecycle.Do(ctx, contract.DiscoverVPC, contract.DiscoverVPCInput{Account: n.plan.Account, TechnicalID: n.shoot.TechnicalID})
+	if err != nil {
+		return err
+	}
+	return lifecycle.Publish(ctx, "vpc", v1.NetworkVPCStatus{ID: n.vpc.ID, CIDR: n.vpc.CIDR, RouteTableIDs: n.vpc.RouteTableIDs, Zones: n.vpc.Zones})
+}
+
+func (n *network) ensureOIDC(ctx workflow.Context) error {
+	out, err := lifecycle.Do(ctx, contract.EnsureOIDCProvider, n.oidc())
+	if err != nil {
+		return err
+	}
+	lifecycle.Record(ctx, keyOIDC, out.Resource)
+	return lifecycle.Publish(ctx, "oidc", v1.NetworkOIDCStatus{Issuer: n.shoot.Issuer, ProviderARN: out.Resource.ID})
+}
+
+func (n *network) ensureDNSZone(ctx workflow.Context) error {
+	if n.plan.DNSZoneName == "" {
+		return nil // spec.dns.visibility None
+	}
+	zone, err := lifecycle.Do(ctx, contract.EnsureHostedZone, n.zone())
+	if err != nil {
+		return err
+	}
+	lifecycle.Record(ctx, keyZone, zone.Resource)
+	lifecycle.SetCondition(ctx, v1.ConditionCloudResourcesReady, true, "Ready", "bucket, OIDC provider and DNS zone exist")
+	return lifecycle.Publish(ctx, "dnsZone", v1.NetworkDNSZoneStatus{ID: zone.ID, Name: zone.Name, NameServers: zone.NameServers})
+}
+
+func (n *network) fetchConfig(ctx workflow.Context) error {
+	ref, err := lifecycle.Do(ctx, contract.FetchNetworkConfig, contract.ConfigQuery{
+		Cloud: n.plan.Cloud, Region: n.plan.Region, Tenant: n.plan.Tenant,
+	})
+	n.hash = ref.Hash
+	return err
+}
+
+func (n *network) bootstrapShoot(ctx workflow.Context) error {
+	in := contract.BootstrapInput{Owner: n.in.Object, Shoot: n.plan.Shoot, ConfigHash: n.hash}
+	if _, err := lifecycle.Do(ctx, contract.BootstrapShoot, in); err != nil {
+		return err
+	}
+	_, err := lifecycle.Do(ctx, contract.WaitBootstrapped, in)
+	return err
+}
+
+func (n *network) publish(ctx workflow.Context) error {
+	lifecycle.SetCondition(ctx, v1.ConditionAwake, true, "Awake", "the Shoot runs")
+	return n.publishShoot(ctx, n.shoot)
+}

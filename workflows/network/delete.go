@@ -1,0 +1,193 @@
+package network
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+	"github.com/tidbcloud/infra-orchestrator/faults"
+	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
+)
+
+// DeleteNetwork removes a Network from whatever state it is in: everything
+// outside Gardener's knowledge first, then the Shoot, then what the Shoot
+// needed. It ends with the proof that nothing is left.
+func DeleteNetwork(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, error) {
+	n := newNetwork(in)
+	if in.DeletionPolicy == v1.DeletionPolicyRetain {
+		return lifecycle.Run(ctx, in, n.retainSteps()...)
+	}
+	return lifecycle.Run(ctx, in, n.deleteSteps()...)
+}
+
+func (n *network) deleteSteps() []lifecycle.Step {
+	return []lifecycle.Step{
+		{Name: "WaitUnused", Doc: "every Cluster of the Network to be gone", Budget: 365 * 24 * time.Hour, Run: n.waitUnused},
+		{Name: "Inspect", Doc: "see what exists", Run: n.inspect},
+		{Name: "CleanShoot", Doc: "remove load balancers and volumes from the Shoot", Budget: 15 * time.Minute, Run: n.ifAny(n.cleanShoot)},
+		{Name: "DeleteDNSZone", Doc: "Route 53 hosted zone", Run: n.ifAny(n.deleteDNSZone)},
+		{Name: "DeleteShoot", Doc: "confirm and delete the Shoot", Run: n.ifAny(n.deleteShoot)},
+		{Name: "WaitShootGone", Doc: "Gardener to remove the Shoot and its VPC", Budget: 90 * time.Minute, Run: n.ifAny(n.waitShootGone)},
+		{Name: "DeleteOIDC", Doc: "IAM OIDC provider", Run: n.ifAny(n.deleteOIDC)},
+		{Name: "DeleteBucket", Doc: "S3 bucket, kept when it holds backups to retain", Budget: 30 * time.Minute, Run: n.ifAny(n.deleteBucket)},
+		{Name: "DeleteBinding", Doc: "credentials binding, unless another Network uses it", Run: n.ifAny(n.deleteBinding)},
+		{Name: "ProveAbsence", Doc: "look for anything that still carries the identity", Run: n.ifAny(n.proveAbsence)},
+		{Name: "RemoveFinalizer", Doc: "let the object go", Run: n.removeFinalizer},
+	}
+}
+
+// retainSteps forget the Network and keep what it has.
+func (n *network) retainSteps() []lifecycle.Step {
+	return []lifecycle.Step{
+		{Name: "WaitUnused", Doc: "every Cluster of the Network to be gone", Budget: 365 * 24 * time.Hour, Run: n.waitUnused},
+		{Name: "Retain", Doc: "list what is kept (deletionPolicy Retain)", Run: lifecycle.Retain},
+		{Name: "RemoveFinalizer", Doc: "let the object go", Run: n.removeFinalizer},
+	}
+}
+
+func (n *network) waitUnused(ctx workflow.Context) error {
+	_, err := lifecycle.Do(ctx, contract.WaitUnused, n.in.Object)
+	return err
+}
+
+// inspect pins the plan and looks at the Shoot, so that the steps after it
+// start from what exists. A Network that never passed Preflight has nothing,
+// and may well have a spec that cannot be resolved.
+func (n *network) inspect(ctx workflow.Context) (err error) {
+	if n.void = !lifecycle.Published(ctx, "shoot", &v1.NetworkShootStatus{}); n.void {
+		return nil
+	}
+	if err = n.resolve(ctx); err != nil {
+		return err
+	}
+	if n.shoot, err = lifecycle.Do(ctx, contract.ObserveShoot, n.shootInput()); err != nil {
+		return err
+	}
+	if n.shoot.Issuer == "" {
+		// The Shoot may be gone already: what was published still names it.
+		var oidc v1.NetworkOIDCStatus
+		lifecycle.Published(ctx, "oidc", &oidc)
+		n.shoot.Issuer = oidc.Issuer
+	}
+	var vpc v1.NetworkVPCStatus
+	lifecycle.Published(ctx, "vpc", &vpc)
+	n.vpc.ID = vpc.ID
+	return nil
+}
+
+// ifAny skips a step's work when nothing was ever made.
+func (n *network) ifAny(run func(workflow.Context) error) func(workflow.Context) error {
+	return func(ctx workflow.Context) error {
+		if n.void {
+			return nil
+		}
+		return run(ctx)
+	}
+}
+
+// cleanShoot needs a living API server: a Shoot that never ran has nothing.
+func (n *network) cleanShoot(ctx workflow.Context) error {
+	if !n.shoot.Exists || n.shoot.Issuer == "" || n.shoot.OperationType == "Create" && n.shoot.OperationState != "Succeeded" ||
+		n.shoot.OperationType == "Delete" {
+		return nil
+	}
+	_, err := lifecycle.Do(ctx, contract.CleanShoot, n.shootInput())
+	return err
+}
+
+func (n *network) deleteDNSZone(ctx workflow.Context) error {
+	if n.plan.DNSZoneName == "" {
+		return nil
+	}
+	if _, err := lifecycle.Do(ctx, contract.DeleteHostedZone, n.zone()); err != nil {
+		return err
+	}
+	lifecycle.Forget(ctx, keyZone)
+	return nil
+}
+
+func (n *network) deleteShoot(ctx workflow.Context) error {
+	_, err := lifecycle.Do(ctx, contract.DeleteShoot, n.shootInput())
+	return err
+}
+
+// waitShootGone names what keeps the VPC, when Gardener fails for that, and
+// asks Gardener to try again each time that the step does.
+func (n *network) waitShootGone(ctx workflow.Context) error {
+	_, err := lifecycle.Do(ctx, contract.WaitShootGone, n.shootInput())
+	if err == nil {
+		lifecycle.Forget(ctx, keyShoot)
+		return nil
+	}
+	return n.explain(ctx, err)
+}
+
+func (n *network) deleteOIDC(ctx workflow.Context) error {
+	if n.shoot.Issuer == "" {
+		return nil // no issuer was ever advertised, so no provider was made
+	}
+	if _, err := lifecycle.Do(ctx, contract.DeleteOIDCProvider, n.oidc()); err != nil {
+		return err
+	}
+	lifecycle.Forget(ctx, keyOIDC)
+	return nil
+}
+
+func (n *network) deleteBucket(ctx workflow.Context) error {
+	out, err := lifecycle.Do(ctx, contract.DeleteBucket, contract.DeleteBucketInput{
+		AWSResourceInput: n.aws(n.plan.BucketName), Retain: n.plan.RetainBucket,
+	})
+	if err != nil {
+		return err
+	}
+	if out.Resource.State == v1.ResourceRetained {
+		lifecycle.Record(ctx, keyBucket, out.Resource)
+		lifecycle.Tell(ctx, false, "Retained", "%s", out.Note)
+		return nil
+	}
+	lifecycle.Forget(ctx, keyBucket)
+	return nil
+}
+
+func (n *network) deleteBinding(ctx workflow.Context) error {
+	if _, err := lifecycle.Do(ctx, contract.DeleteBinding, n.plan); err != nil {
+		return err
+	}
+	lifecycle.Forget(ctx, keyBinding)
+	return nil
+}
+
+// proveAbsence stalls, with the list, while anything of ours is left that was
+// not retained knowingly.
+func (n *network) proveAbsence(ctx workflow.Context) error {
+	left, err := lifecycle.Do(ctx, contract.SweepAWS, contract.SweepInput{Account: n.plan.Account, Owner: n.in.Object})
+	if err != nil {
+		return err
+	}
+	return lifecycle.ProveAbsence(ctx, left.Resources)
+}
+
+func (n *network) removeFinalizer(ctx workflow.Context) error {
+	_, err := lifecycle.Do(ctx, contract.RemoveFinalizer, n.in.Object)
+	return err
+}
+
+// explain adds the dependents of the VPC to a Dependency fault and sends
+// Gardener's retry, which only a Failed Shoot heeds.
+func (n *network) explain(ctx workflow.Context, err error) error {
+	f := faults.FromTemporal(err)
+	if f.Class != faults.Dependency {
+		return err
+	}
+	in := contract.DiscoverVPCInput{Account: n.plan.Account, TechnicalID: n.technicalID()}
+	left, lerr := lifecycle.Do(ctx, contract.ListVPCDependents, in)
+	if lerr == nil && len(left.Resources) > 0 {
+		f.Message += "; still attached: " + lifecycle.Names(left.Resources)
+	}
+	if _, rerr := lifecycle.Do(ctx, contract.RetryShoot, n.shootInput()); rerr != nil {
+		return rerr
+	}
+	return faults.ToTemporal(f)
+}

@@ -1,0 +1,107 @@
+// Package provider holds the operations of Provider and ProviderType. Both
+// own nothing outside this API: creating verifies, deleting waits until
+// nothing refers to them.
+package provider
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
+)
+
+// Kind is the Provider for the kernel.
+func Kind() lifecycle.Kind {
+	return lifecycle.Kind{Name: "Provider", Well: v1.PhaseNormal, Phases: phases(),
+		Operations: map[lifecycle.Verb]lifecycle.Operation{
+			lifecycle.Create: CreateProvider, lifecycle.Update: UpdateProvider, lifecycle.Delete: DeleteProvider,
+		}}
+}
+
+// TypeKind is the ProviderType for the kernel.
+func TypeKind() lifecycle.Kind {
+	return lifecycle.Kind{Name: "ProviderType", Well: v1.PhaseNormal, Phases: phases(),
+		Operations: map[lifecycle.Verb]lifecycle.Operation{
+			lifecycle.Create: CreateProviderType, lifecycle.Update: UpdateProviderType, lifecycle.Delete: DeleteProviderType,
+		}}
+}
+
+func phases() map[lifecycle.Verb]v1.Phase {
+	return map[lifecycle.Verb]v1.Phase{
+		lifecycle.Create: v1.PhaseCreating, lifecycle.Update: v1.PhaseUpdating, lifecycle.Delete: v1.PhaseDeleting,
+	}
+}
+
+// CreateProvider checks a Provider's references and credentials.
+func CreateProvider(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, error) {
+	return lifecycle.Run(ctx, in, verifySteps(in)...)
+}
+
+// UpdateProvider checks them again.
+func UpdateProvider(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, error) {
+	return lifecycle.Run(ctx, in, verifySteps(in)...)
+}
+
+// DeleteProvider waits until no Network uses the Provider and lets it go.
+func DeleteProvider(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, error) {
+	return lifecycle.Run(ctx, in, releaseSteps(in, "every Network of the Provider to be gone")...)
+}
+
+// CreateProviderType checks a ProviderType.
+func CreateProviderType(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, error) {
+	return lifecycle.Run(ctx, in, checkStep(in))
+}
+
+// UpdateProviderType checks it again.
+func UpdateProviderType(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, error) {
+	return lifecycle.Run(ctx, in, checkStep(in))
+}
+
+// DeleteProviderType waits until no Provider is of the type and lets it go.
+func DeleteProviderType(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, error) {
+	return lifecycle.Run(ctx, in, releaseSteps(in, "every Provider of the type to be gone")...)
+}
+
+func verifySteps(in lifecycle.Input) []lifecycle.Step {
+	var plan contract.ProviderPlan
+	return []lifecycle.Step{
+		{Name: "Preflight", Doc: "check spec and references", Budget: 2 * time.Minute, Run: func(ctx workflow.Context) (err error) {
+			plan, err = lifecycle.Do(ctx, contract.PlanProvider, in.Object)
+			return err
+		}},
+		{Name: "VerifyCredentials", Doc: "ask the cloud whose the credentials are", Budget: 2 * time.Minute, Run: func(ctx workflow.Context) error {
+			who, err := lifecycle.Do(ctx, contract.VerifyAWSCredentials, plan.Account)
+			if err != nil {
+				return err
+			}
+			lifecycle.SetCondition(ctx, v1.ConditionCredentialsValid, true, "Verified", "the credentials belong to "+who.ARN)
+			if plan.CredentialsHash == "" {
+				return nil
+			}
+			return lifecycle.Publish(ctx, "credentialsHash", plan.CredentialsHash)
+		}},
+	}
+}
+
+func checkStep(in lifecycle.Input) lifecycle.Step {
+	return lifecycle.Step{Name: "Preflight", Doc: "check spec and references", Budget: 2 * time.Minute, Run: func(ctx workflow.Context) error {
+		_, err := lifecycle.Do(ctx, contract.PlanProviderType, in.Object)
+		return err
+	}}
+}
+
+func releaseSteps(in lifecycle.Input, waits string) []lifecycle.Step {
+	return []lifecycle.Step{
+		{Name: "WaitUnused", Doc: waits, Budget: 365 * 24 * time.Hour, Run: func(ctx workflow.Context) error {
+			_, err := lifecycle.Do(ctx, contract.WaitUnused, in.Object)
+			return err
+		}},
+		{Name: "RemoveFinalizer", Doc: "let the object go", Run: func(ctx workflow.Context) error {
+			_, err := lifecycle.Do(ctx, contract.RemoveFinalizer, in.Object)
+			return err
+		}},
+	}
+}
