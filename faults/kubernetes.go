@@ -72,8 +72,8 @@ func fromStatus(err error, s metav1.Status) *Fault {
 	return f
 }
 
-// forbidden tells a quota, a namespace that goes away, and a missing
-// permission apart: all three are answered with reason Forbidden.
+// forbidden tells a quota, a namespace that goes away, a missing permission and
+// an admission plugin's veto apart: all are answered with reason Forbidden.
 func forbidden(f *Fault, s metav1.Status) *Fault {
 	if s.Details != nil {
 		for _, c := range s.Details.Causes {
@@ -87,8 +87,13 @@ func forbidden(f *Fault, s metav1.Status) *Fault {
 		f.Class = Quota
 		return f.WithHint(OwnerOperator, "raise the ResourceQuota named in the message, then retry")
 	}
-	f.Class = Auth
-	return f.WithHint(OwnerOperator, "grant this control plane's account the permission named in the message; the operation goes on by itself")
+	if strings.Contains(s.Message, `User "`) && strings.Contains(s.Message, "cannot ") {
+		f.Class = Auth
+		return f.WithHint(OwnerOperator, "grant this control plane's account the permission named in the message; the operation goes on by itself")
+	}
+	// Admission: Gardener's plugins refuse a wrong spec this way, not as Invalid.
+	f.Class = Invalid
+	return f.WithHint(OwnerUser, "correct what the message names, then retry")
 }
 
 func byHTTPCode(code int32) Class {

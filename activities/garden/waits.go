@@ -1,0 +1,74 @@
+package garden
+
+import (
+	"context"
+	"time"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	"github.com/tidbcloud/infra-orchestrator/activities/wait"
+	"github.com/tidbcloud/infra-orchestrator/faults"
+)
+
+// pollEvery is the fallback for lost events; waits are woken by the cache.
+const pollEvery = 15 * time.Second
+
+// WaitShootReady waits until the Shoot is ready for its current generation.
+func (a *Activities) WaitShootReady(ctx context.Context, in contract.ShootInput) (contract.ShootStatus, error) {
+	var status contract.ShootStatus
+	err := a.watch(ctx, in, func(shoot *gardencorev1beta1.Shoot, since time.Time) verdict {
+		switch {
+		case shoot == nil:
+			return verdict{fault: faults.New(faults.Gone, "NotFound", shootName(in.Shoot), "it does not exist any more").
+				WithHint(faults.OwnerOperator, "find out who deleted it; reconcile the Network to make a new one")}
+		case !owns(in.Owner, shoot):
+			return verdict{fault: faults.As(foreign(in.Shoot, shoot))}
+		}
+		status = statusOf(shoot)
+		return judgeReady(shoot, since, time.Now())
+	})
+	return status, err
+}
+
+// WaitShootGone waits until the Shoot does not exist. One that is not the
+// owner's is no concern of it.
+func (a *Activities) WaitShootGone(ctx context.Context, in contract.ShootInput) (contract.None, error) {
+	return contract.None{}, a.watch(ctx, in, func(shoot *gardencorev1beta1.Shoot, since time.Time) verdict {
+		if shoot == nil || !owns(in.Owner, shoot) {
+			return verdict{done: true}
+		}
+		return judgeGone(shoot, since, time.Now())
+	})
+}
+
+// watch judges the Shoot of the cache at each event, and whatever ends the
+// wait once more live: the cache may be behind a write of another worker.
+func (a *Activities) watch(ctx context.Context, in contract.ShootInput, judge func(*gardencorev1beta1.Shoot, time.Time) verdict) error {
+	woken, stop := a.Wake.Subscribe(func(o client.Object) bool {
+		return o.GetName() == in.Shoot.Name && o.GetNamespace() == in.Shoot.Namespace
+	})
+	defer stop()
+	since := time.Now()
+	return wait.For(ctx, in.Object, pollEvery, woken, func(ctx context.Context) (bool, string, error) {
+		var v verdict
+		for _, reader := range []client.Reader{a.Client, a.Live} {
+			shoot, err := read(ctx, reader, in.Shoot)
+			if err != nil {
+				return false, "", err
+			}
+			v = judge(shoot, since)
+			if !v.done && v.fault == nil && !v.retry {
+				return false, v.sentence, nil
+			}
+			if v.retry && reader == a.Live {
+				return false, v.sentence, a.retry(ctx, shoot)
+			}
+		}
+		if v.fault != nil {
+			return false, "", v.fault
+		}
+		return v.done, v.sentence, nil
+	})
+}

@@ -1,0 +1,124 @@
+// Package management implements the activities on our own custom resources, in
+// the management API server.
+package management
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	"github.com/tidbcloud/infra-orchestrator/activities/wake"
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+	"github.com/tidbcloud/infra-orchestrator/faults"
+)
+
+// Field managers of server-side apply. Each field of status has exactly one.
+const (
+	ownerObject    = client.FieldOwner("infra-provider-object")
+	ownerOperation = client.FieldOwner("infra-provider-operation")
+	// ownerWait owns status.operation.waitingFor and nothing else, so that
+	// whatever waits can write it without knowing of other waits.
+	ownerWait = client.FieldOwner("infra-provider-wait")
+	// ownerUnused owns the conditions DeletionBlocked and InUse: WaitUnused is
+	// their only writer.
+	ownerUnused = client.FieldOwner("infra-provider-unused")
+)
+
+// Activities implements the contract's management activities.
+type Activities struct {
+	// Client writes, and reads from the worker's cache.
+	Client client.Client
+	// Live reads past the cache.
+	Live client.Reader
+	// Wake is fed with the events of our kinds; nil means that waits poll only.
+	Wake *wake.Hub
+	// Env is the value of the tag v1.TagEnv.
+	Env string
+	// DefaultProject is the Gardener project of Providers that name none.
+	DefaultProject string
+}
+
+// Register registers all activities of this package.
+func (a *Activities) Register(r contract.Registry) {
+	contract.Register(r, contract.ReadObject, a.ReadObject)
+	contract.Register(r, contract.ApplyObjectStatus, a.ApplyObjectStatus)
+	contract.Register(r, contract.ApplyOperationStatus, a.ApplyOperationStatus)
+	contract.Register(r, contract.RemoveFinalizer, a.RemoveFinalizer)
+	contract.Register(r, contract.PlanProviderType, a.PlanProviderType)
+	contract.Register(r, contract.PlanProvider, a.PlanProvider)
+	contract.Register(r, contract.PlanNetwork, a.PlanNetwork)
+	contract.Register(r, contract.PlanCluster, a.PlanCluster)
+	contract.Register(r, contract.WaitNetworkReady, a.WaitNetworkReady)
+	contract.Register(r, contract.WaitUnused, a.WaitUnused)
+}
+
+// AddToScheme adds all types that these activities read and write.
+func AddToScheme(s *runtime.Scheme) error {
+	if err := corev1.AddToScheme(s); err != nil {
+		return err
+	}
+	return v1.AddToScheme(s)
+}
+
+// Kinds are the kinds whose events Wake should be fed with.
+func Kinds() []client.Object {
+	return []client.Object{&v1.ProviderType{}, &v1.Provider{}, &v1.Network{}, &v1.Cluster{}}
+}
+
+func newObject(kind string) (v1.Object, error) {
+	switch kind {
+	case v1.KindProviderType:
+		return &v1.ProviderType{}, nil
+	case v1.KindProvider:
+		return &v1.Provider{}, nil
+	case v1.KindNetwork:
+		return &v1.Network{}, nil
+	case v1.KindCluster:
+		return &v1.Cluster{}, nil
+	}
+	return nil, faults.New(faults.Invalid, "UnknownKind", kind, "this worker does not know the kind").
+		WithHint(faults.OwnerOperator, "deploy a worker that knows it")
+}
+
+func newList(kind string) (client.ObjectList, error) {
+	switch kind {
+	case v1.KindProviderType:
+		return &v1.ProviderTypeList{}, nil
+	case v1.KindProvider:
+		return &v1.ProviderList{}, nil
+	case v1.KindNetwork:
+		return &v1.NetworkList{}, nil
+	case v1.KindCluster:
+		return &v1.ClusterList{}, nil
+	}
+	return nil, faults.New(faults.Invalid, "UnknownKind", kind, "this worker does not know the kind")
+}
+
+// get reads an object of ours; absent is a Gone fault.
+func get[T client.Object](ctx context.Context, r client.Reader, namespace, name string, into T) (T, error) {
+	err := r.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, into)
+	return into, faults.FromKubernetes(err, describe(into, namespace, name))
+}
+
+// describe names an object for people: "network infra/n1".
+func describe(o client.Object, namespace, name string) string {
+	switch o.(type) {
+	case *v1.Account:
+		return "account " + namespace + "/" + name
+	case *v1.ProviderType:
+		return "provider type " + namespace + "/" + name
+	case *v1.Provider:
+		return "provider " + namespace + "/" + name
+	case *v1.Network:
+		return "network " + namespace + "/" + name
+	case *v1.Cluster:
+		return "cluster " + namespace + "/" + name
+	case *corev1.Secret:
+		return "secret " + namespace + "/" + name
+	}
+	return namespace + "/" + name
+}

@@ -1,0 +1,127 @@
+package management
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+	"github.com/tidbcloud/infra-orchestrator/faults"
+)
+
+// notTheOperations are the conditions that others than the operation own.
+var notTheOperations = []string{v1.ConditionReady, v1.ConditionDeletionBlocked, v1.ConditionInUse}
+
+// ReadObject reads a custom resource; one that does not exist is no error.
+func (a *Activities) ReadObject(ctx context.Context, in contract.ReadObjectInput) (contract.ObjectState, error) {
+	o, err := newObject(in.Ref.Kind)
+	if err != nil {
+		return contract.ObjectState{}, err
+	}
+	reader := client.Reader(a.Client)
+	if in.Live {
+		reader = a.Live
+	}
+	if _, err := get(ctx, reader, in.Ref.Namespace, in.Ref.Name, o); err != nil {
+		return contract.ObjectState{}, faults.IgnoreGone(err)
+	}
+	s, err := stateOf(o)
+	if err != nil {
+		return contract.ObjectState{}, err
+	}
+	a.addFacts(ctx, o, &s)
+	return s, nil
+}
+
+func stateOf(o v1.Object) (contract.ObjectState, error) {
+	annotations, status := o.GetAnnotations(), o.Common()
+	s := contract.ObjectState{
+		Exists:             true,
+		UID:                string(o.GetUID()),
+		ID:                 annotations[v1.AnnotationID],
+		Generation:         o.GetGeneration(),
+		Deleting:           o.GetDeletionTimestamp() != nil,
+		Paused:             annotations[v1.AnnotationPaused] == "true",
+		Migrated:           annotations[v1.AnnotationMigrated] == "true",
+		Verb:               annotations[v1.AnnotationOperation],
+		DeletionPolicy:     o.GetDeletionPolicy(),
+		ObservedGeneration: status.ObservedGeneration,
+		Phase:              status.Phase,
+		Ready:              meta.FindStatusCondition(status.Conditions, v1.ConditionReady),
+		Operation:          status.Operation,
+		Resources:          status.Resources,
+	}
+	for _, c := range status.Conditions {
+		if !slices.Contains(notTheOperations, c.Type) {
+			s.Conditions = append(s.Conditions, c)
+		}
+	}
+	var err error
+	s.Details, err = detailsOf(o)
+	return s, err
+}
+
+// detailsOf is the kind's own part of the status: what CommonStatus has not.
+func detailsOf(o v1.Object) (map[string]json.RawMessage, error) {
+	raw, err := json.Marshal(o)
+	if err != nil {
+		return nil, err
+	}
+	var whole struct {
+		Status map[string]json.RawMessage `json:"status"`
+	}
+	if err := json.Unmarshal(raw, &whole); err != nil {
+		return nil, err
+	}
+	for _, common := range []string{"observedGeneration", "phase", "conditions", "operation", "lastError", "resources"} {
+		delete(whole.Status, common)
+	}
+	if len(whole.Status) == 0 {
+		return nil, nil
+	}
+	return whole.Status, nil
+}
+
+// addFacts fills what summaries and search attributes show, as far as the
+// cache knows it. What is missing is left empty: it is for display only.
+func (a *Activities) addFacts(ctx context.Context, o v1.Object, s *contract.ObjectState) {
+	ns := o.GetNamespace()
+	switch o := o.(type) {
+	case *v1.Cluster:
+		s.Network = string(o.Spec.Network)
+		if n, err := get(ctx, a.Client, ns, s.Network, &v1.Network{}); err == nil {
+			a.networkFacts(ctx, n, s)
+		}
+	case *v1.Network:
+		a.networkFacts(ctx, o, s)
+	case *v1.Provider:
+		s.Provider = o.Name
+		a.providerFacts(ctx, o, s)
+	case *v1.ProviderType:
+		s.Cloud = string(o.Spec.Cloud)
+	}
+}
+
+func (a *Activities) networkFacts(ctx context.Context, n *v1.Network, s *contract.ObjectState) {
+	s.Provider, s.Region = string(n.Spec.Provider), string(n.Spec.Region)
+	if p, err := get(ctx, a.Client, n.Namespace, s.Provider, &v1.Provider{}); err == nil {
+		a.providerFacts(ctx, p, s)
+	}
+}
+
+func (a *Activities) providerFacts(ctx context.Context, p *v1.Provider, s *contract.ObjectState) {
+	s.Account = string(p.Spec.Account)
+	if pt, err := get(ctx, a.Client, p.Namespace, string(p.Spec.Type), &v1.ProviderType{}); err == nil {
+		s.Cloud = string(pt.Spec.Cloud)
+	}
+}
+
+// ready reports whether the condition Ready is True.
+func ready(o v1.Object) bool {
+	return meta.IsStatusConditionPresentAndEqual(o.Common().Conditions, v1.ConditionReady, metav1.ConditionTrue)
+}

@@ -1,0 +1,193 @@
+package management
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+	"github.com/tidbcloud/infra-orchestrator/faults"
+)
+
+// ApplyObjectStatus writes what the object workflow owns: observedGeneration,
+// phase and the condition Ready.
+func (a *Activities) ApplyObjectStatus(ctx context.Context, in contract.ObjectStatus) (contract.None, error) {
+	status := map[string]any{"phase": in.Phase, "conditions": []metav1.Condition{in.Ready}}
+	if in.ObservedGeneration > 0 {
+		status["observedGeneration"] = in.ObservedGeneration
+	}
+	if err := a.applyStatus(ctx, in.Ref, in.UID, ownerObject, status); err != nil {
+		return contract.None{}, err
+	}
+	return contract.None{}, a.report(ctx, in.Ref, in.UID, in.Events)
+}
+
+// ApplyOperationStatus writes what the operation workflow owns: operation
+// (without waitingFor), lastError, resources, the kind's own fields, and its
+// conditions.
+func (a *Activities) ApplyOperationStatus(ctx context.Context, in contract.OperationReport) (contract.None, error) {
+	status := map[string]any{}
+	for k, v := range in.Details {
+		status[k] = v
+	}
+	in.Operation.WaitingFor = "" // the wait's own
+	status["operation"] = in.Operation
+	if in.LastError != nil {
+		status["lastError"] = in.LastError
+	}
+	if len(in.Resources) > 0 {
+		status["resources"] = in.Resources
+	}
+	if conditions := operationConditions(in.Conditions); len(conditions) > 0 {
+		status["conditions"] = conditions
+	}
+	if err := a.applyStatus(ctx, in.Ref, in.UID, ownerOperation, status); err != nil {
+		return contract.None{}, err
+	}
+	return contract.None{}, a.report(ctx, in.Ref, in.UID, in.Events)
+}
+
+func operationConditions(in []metav1.Condition) (out []metav1.Condition) {
+	for _, c := range in {
+		switch c.Type {
+		case v1.ConditionReady, v1.ConditionDeletionBlocked, v1.ConditionInUse:
+		default:
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// applyStatus applies the whole of what one field manager owns. The object
+// that is meant is named by its uid: if another one has the name by now, or
+// none, there is nothing to tell and that is no error.
+func (a *Activities) applyStatus(ctx context.Context, ref contract.ObjectRef, uid string, owner client.FieldOwner, status map[string]any) error {
+	raw, err := json.Marshal(map[string]any{"status": status})
+	if err != nil {
+		return err
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	if err := utiljson.Unmarshal(raw, &u.Object); err != nil {
+		return err
+	}
+	u.SetGroupVersionKind(v1.GroupVersion.WithKind(ref.Kind))
+	u.SetNamespace(ref.Namespace)
+	u.SetName(ref.Name)
+	u.SetUID(types.UID(uid))
+	err = a.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u), owner, client.ForceOwnership)
+	if err == nil || apierrors.IsNotFound(err) {
+		return nil
+	}
+	if apierrors.IsConflict(err) && !a.isStill(ctx, ref, uid) {
+		return nil
+	}
+	return faults.FromKubernetes(err, "status of "+ref.String())
+}
+
+// isStill reports whether the object of that uid exists. When in doubt, it does.
+func (a *Activities) isStill(ctx context.Context, ref contract.ObjectRef, uid string) bool {
+	o, err := newObject(ref.Kind)
+	if err != nil {
+		return true
+	}
+	_, err = get(ctx, a.Live, ref.Namespace, ref.Name, o)
+	if faults.Is(err, faults.Gone) {
+		return false
+	}
+	return err != nil || string(o.GetUID()) == uid
+}
+
+// report makes the Events. Their names derive from the object and their key,
+// so one that is there already is the same one, told before.
+func (a *Activities) report(ctx context.Context, ref contract.ObjectRef, uid string, events []contract.Event) error {
+	for _, e := range events {
+		err := a.Client.Create(ctx, eventOf(ref, uid, e))
+		if err == nil || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
+			continue
+		}
+		if errors.Is(err, context.Canceled) || faults.As(faults.FromKubernetes(err, "event")).Class.Retryable() {
+			return faults.FromKubernetes(err, "event "+e.Reason+" of "+ref.String())
+		}
+		// A status is worth more than its story: a namespace that takes no
+		// Events any more must not hold the operation up.
+		slog.WarnContext(ctx, "event not written", "object", ref.String(), "reason", e.Reason, "error", err)
+	}
+	return nil
+}
+
+func eventOf(ref contract.ObjectRef, uid string, e contract.Event) *corev1.Event {
+	sum := sha256.Sum256([]byte(uid + "\x00" + e.Key))
+	kind := corev1.EventTypeNormal
+	if e.Warning {
+		kind = corev1.EventTypeWarning
+	}
+	now := metav1.NewTime(time.Now())
+	return &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name + "." + hex.EncodeToString(sum[:])[:16]},
+		InvolvedObject: corev1.ObjectReference{
+			APIVersion: v1.GroupVersion.String(), Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, UID: types.UID(uid),
+		},
+		Type: kind, Reason: e.Reason, Message: cut(e.Message, 1000),
+		Source:              corev1.EventSource{Component: "infra-provider"},
+		ReportingController: "infra.cloud.pingcap.com/infra-provider",
+		FirstTimestamp:      now, LastTimestamp: now, Count: 1,
+	}
+}
+
+// cut bounds a text: Events hold 1,024 bytes.
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	end := most
+	for end > 0 && s[end]&0xC0 == 0x80 { // not inside a character
+		end--
+	}
+	return s[:end] + " …"
+}
+
+// Teller writes what waits say to status.operation.waitingFor. Best effort: a
+// sentence that is lost is only not shown.
+type Teller struct {
+	Activities *Activities
+}
+
+// Tell writes the sentence; an empty one removes it.
+func (t Teller) Tell(ctx context.Context, object contract.ObjectRef, sentence string) {
+	if err := t.tell(ctx, object, sentence); err != nil && !errors.Is(err, context.Canceled) {
+		slog.DebugContext(ctx, "waitingFor not told", "object", object.String(), "error", err)
+	}
+}
+
+func (t Teller) tell(ctx context.Context, object contract.ObjectRef, sentence string) error {
+	o, err := newObject(object.Kind)
+	if err != nil {
+		return err
+	}
+	if _, err := get(ctx, t.Activities.Client, object.Namespace, object.Name, o); err != nil {
+		return err
+	}
+	// Without status.operation a sentence alone would be no valid status; and
+	// an object of another identity is not the one that waits.
+	if o.Common().Operation == nil || (object.ID != "" && o.GetAnnotations()[v1.AnnotationID] != object.ID) {
+		return nil
+	}
+	status := map[string]any{}
+	if sentence != "" {
+		status["operation"] = map[string]any{"waitingFor": cut(sentence, 500)}
+	}
+	return t.Activities.applyStatus(ctx, object, string(o.GetUID()), ownerWait, status)
+}

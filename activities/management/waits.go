@@ -1,0 +1,185 @@
+package management
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	"github.com/tidbcloud/infra-orchestrator/activities/wait"
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+	"github.com/tidbcloud/infra-orchestrator/faults"
+)
+
+// pollEvery is the fallback for lost events; waits are woken by the cache.
+const pollEvery = 15 * time.Second
+
+// WaitNetworkReady waits until the Network of the Cluster ref is Ready.
+func (a *Activities) WaitNetworkReady(ctx context.Context, ref contract.ObjectRef) (contract.None, error) {
+	woken, stop := a.Wake.Subscribe(func(o client.Object) bool {
+		_, ok := o.(*v1.Network)
+		return ok && o.GetNamespace() == ref.Namespace
+	})
+	defer stop()
+	return contract.None{}, wait.For(ctx, ref, pollEvery, woken, func(ctx context.Context) (bool, string, error) {
+		c, err := get(ctx, a.Client, ref.Namespace, ref.Name, &v1.Cluster{})
+		if err != nil {
+			return false, "", err
+		}
+		n, err := refer(ctx, a, c, c.Spec.Network, &v1.Network{})
+		if err != nil {
+			return false, "", err
+		}
+		return networkReady(n)
+	})
+}
+
+// networkReady decides whether a Cluster may be built in the Network, and says
+// what it still does otherwise.
+func networkReady(n *v1.Network) (done bool, sentence string, err error) {
+	name := describe(n, n.Namespace, n.Name)
+	if n.DeletionTimestamp != nil {
+		return false, "", faults.New(faults.Dependency, "NetworkDeleting", name, "it is being deleted").
+			WithHint(faults.OwnerUser, "delete this Cluster, or create it in another Network")
+	}
+	if ready(n) {
+		return true, "", nil
+	}
+	sentence = name + " is not ready yet"
+	if n.Status.Phase != "" {
+		sentence = fmt.Sprintf("%s is %s", name, n.Status.Phase)
+	}
+	if op := n.Status.Operation; op != nil && op.Step != "" {
+		sentence += ", step " + op.Step
+		if op.WaitingFor != "" {
+			sentence += ": " + op.WaitingFor
+		}
+	}
+	return false, sentence, nil
+}
+
+// WaitUnused waits until nothing refers to the object any more. The last look
+// is past the cache: what was created a moment ago must count.
+func (a *Activities) WaitUnused(ctx context.Context, ref contract.ObjectRef) (contract.None, error) {
+	woken, stop := a.Wake.Subscribe(func(o client.Object) bool { return o.GetNamespace() == ref.Namespace })
+	defer stop()
+	told := []string(nil)
+	err := wait.For(ctx, ref, pollEvery, woken, func(ctx context.Context) (bool, string, error) {
+		users, err := a.usersOf(ctx, ref)
+		if err != nil {
+			return false, "", err
+		}
+		if len(users) > 0 && !slices.Equal(users, told) {
+			if err := a.tellUsers(ctx, ref, users); err != nil {
+				return false, "", err
+			}
+			told = users
+		}
+		return len(users) == 0, "used by " + wait.Missing(users, 10), nil
+	})
+	if err != nil {
+		return contract.None{}, err
+	}
+	return contract.None{}, a.tellUsers(ctx, ref, nil)
+}
+
+// usersOf lists what refers to the object, from the cache, and live when the
+// cache knows of nothing.
+func (a *Activities) usersOf(ctx context.Context, ref contract.ObjectRef) ([]string, error) {
+	users, err := listUsers(ctx, a.Client, ref)
+	if err != nil || len(users) > 0 {
+		return users, err
+	}
+	return listUsers(ctx, a.Live, ref)
+}
+
+func listUsers(ctx context.Context, r client.Reader, ref contract.ObjectRef) ([]string, error) {
+	kind := userKind[ref.Kind]
+	if kind == "" {
+		return nil, nil
+	}
+	list, err := newList(kind)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.List(ctx, list, client.InNamespace(ref.Namespace)); err != nil {
+		return nil, faults.FromKubernetes(err, "list of what refers to "+ref.String())
+	}
+	var users []string
+	err = meta.EachListItem(list, func(o runtime.Object) error {
+		if refersTo(o) == ref.Name {
+			users = append(users, kind+" "+o.(client.Object).GetName())
+		}
+		return nil
+	})
+	slices.Sort(users)
+	return users, err
+}
+
+// userKind is the kind whose objects refer to a kind.
+var userKind = map[string]string{
+	v1.KindProviderType: v1.KindProvider,
+	v1.KindProvider:     v1.KindNetwork,
+	v1.KindNetwork:      v1.KindCluster,
+}
+
+// refersTo is the name in the reference that makes an object a user of another.
+func refersTo(o runtime.Object) string {
+	switch o := o.(type) {
+	case *v1.Provider:
+		return string(o.Spec.Type)
+	case *v1.Network:
+		return string(o.Spec.Provider)
+	case *v1.Cluster:
+		return string(o.Spec.Network)
+	}
+	return ""
+}
+
+// tellUsers keeps the conditions DeletionBlocked and InUse; without users they
+// are taken away. It owns nothing else.
+func (a *Activities) tellUsers(ctx context.Context, ref contract.ObjectRef, users []string) error {
+	o, err := newObject(ref.Kind)
+	if err != nil {
+		return err
+	}
+	if _, err := get(ctx, a.Client, ref.Namespace, ref.Name, o); err != nil {
+		return faults.IgnoreGone(err)
+	}
+	if o.GetAnnotations()[v1.AnnotationID] != ref.ID {
+		return nil
+	}
+	status := map[string]any{}
+	if conditions := userConditions(o, ref.Kind, users); len(conditions) > 0 {
+		status["conditions"] = conditions
+	}
+	return a.applyStatus(ctx, ref, string(o.GetUID()), ownerUnused, status)
+}
+
+func userConditions(o v1.Object, kind string, users []string) (out []metav1.Condition) {
+	if len(users) == 0 {
+		return nil
+	}
+	names := wait.Missing(users, 10)
+	add := func(kind, reason, message string) {
+		c := metav1.Condition{
+			Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: message,
+			ObservedGeneration: o.GetGeneration(), LastTransitionTime: metav1.Now(),
+		}
+		if was := meta.FindStatusCondition(o.Common().Conditions, kind); was != nil && was.Status == c.Status {
+			c.LastTransitionTime = was.LastTransitionTime
+		}
+		out = append(out, c)
+	}
+	add(v1.ConditionDeletionBlocked, "InUse", "waits until these are deleted: "+names)
+	if kind == v1.KindProvider || kind == v1.KindProviderType {
+		add(v1.ConditionInUse, "Referenced", "used by "+names)
+	}
+	return out
+}
