@@ -1,0 +1,73 @@
+package workers
+
+import (
+	"context"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/interceptor"
+
+	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	"github.com/tidbcloud/infra-orchestrator/faults"
+)
+
+// beatEvery keeps quick activities inside lifecycle's heartbeat timeout (15 s).
+const beatEvery = 5 * time.Second
+
+// activities surrounds every activity: it turns faults into Temporal errors,
+// counts, and keeps quick activities alive.
+type activities struct {
+	interceptor.WorkerInterceptorBase
+	metrics *Metrics
+}
+
+// InterceptActivity implements interceptor.WorkerInterceptor.
+func (a *activities) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+	i := &inbound{metrics: a.metrics}
+	i.Next = next
+	return i
+}
+
+type inbound struct {
+	interceptor.ActivityInboundInterceptorBase
+	metrics *Metrics
+}
+
+// ExecuteActivity implements interceptor.ActivityInboundInterceptor.
+func (i *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
+	info := activity.GetInfo(ctx)
+	start := time.Now()
+	if !info.IsLocalActivity && info.TaskQueue != contract.QueueWaits {
+		var stop func()
+		ctx, stop = keepAlive(ctx)
+		defer stop()
+	}
+	out, err := i.Next.ExecuteActivity(ctx, in)
+	i.metrics.observe(info.ActivityType.Name, err, time.Since(start))
+	return out, faults.ToTemporal(err)
+}
+
+// keepAlive heartbeats for a quick activity, so that the death of its worker
+// is noticed in seconds. The activity itself does not see a cancellation: it
+// is short, and its outcome is wanted.
+func keepAlive(ctx context.Context) (context.Context, func()) {
+	done := make(chan struct{})
+	go func() {
+		t := time.NewTicker(beatEvery)
+		defer t.Stop()
+		for {
+			activity.RecordHeartbeat(ctx)
+			select {
+			case <-done:
+				return
+			case <-t.C:
+			}
+		}
+	}()
+	detached := context.WithoutCancel(ctx)
+	cancel := func() {}
+	if deadline, ok := ctx.Deadline(); ok {
+		detached, cancel = context.WithDeadline(detached, deadline)
+	}
+	return detached, func() { close(done); cancel() }
+}

@@ -1,0 +1,129 @@
+// Package workers puts the pieces into Temporal workers: task queues, what is
+// registered on them, and what surrounds every activity.
+package workers
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	"github.com/tidbcloud/infra-orchestrator/activities/wait"
+	"github.com/tidbcloud/infra-orchestrator/workflows/cluster"
+	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
+	"github.com/tidbcloud/infra-orchestrator/workflows/network"
+	"github.com/tidbcloud/infra-orchestrator/workflows/provider"
+)
+
+// Kinds are all kinds that have a lifecycle.
+func Kinds() []lifecycle.Kind {
+	return []lifecycle.Kind{provider.TypeKind(), provider.Kind(), network.Kind(), cluster.Kind()}
+}
+
+// Queues are the task queues that a worker may serve.
+func Queues() []string { return []string{contract.QueueInfra, contract.QueueWaits} }
+
+// Registrar is a folder of activities.
+type Registrar interface {
+	Register(r contract.Registry)
+}
+
+// Options say what Run serves.
+type Options struct {
+	// Client of the Temporal namespace.
+	Client client.Client
+	// Queues to serve; Queues() when empty.
+	Queues []string
+	// Activities of every system.
+	Activities []Registrar
+	// Teller shows on the custom resources what they wait for.
+	Teller wait.Teller
+	// Metrics counts activities; see NewMetrics.
+	Metrics *Metrics
+	Log     *slog.Logger
+}
+
+const (
+	// maxQuick bounds the quick activities at a time in one process.
+	maxQuick = 200
+	// maxWaits bounds the waits: each is a goroutine and a heartbeat.
+	maxWaits = 5000
+	// stopTimeout is the time that running activities have at shutdown. Waits
+	// return at once; quick ones finish, or are repeated elsewhere.
+	stopTimeout = 20 * time.Second
+	// heartbeatThrottle bounds how late an activity hears that it is cancelled.
+	heartbeatThrottle = 5 * time.Second
+)
+
+// Run serves the queues until ctx ends.
+func Run(ctx context.Context, o Options) error {
+	queues := o.Queues
+	if len(queues) == 0 {
+		queues = Queues()
+	}
+	started := make([]worker.Worker, 0, len(queues))
+	defer func() {
+		for _, w := range started {
+			w.Stop()
+		}
+	}()
+	for _, q := range queues {
+		w, err := o.newWorker(ctx, q)
+		if err != nil {
+			return err
+		}
+		if err := w.Start(); err != nil {
+			return fmt.Errorf("worker of task queue %s: %w", q, err)
+		}
+		started = append(started, w)
+		o.Log.Info("worker serves", "taskQueue", q)
+	}
+	<-ctx.Done()
+	return nil
+}
+
+func (o Options) newWorker(ctx context.Context, queue string) (worker.Worker, error) {
+	if !slices.Contains(Queues(), queue) {
+		return nil, fmt.Errorf("task queue %q is not one of %v", queue, Queues())
+	}
+	background := context.WithoutCancel(ctx)
+	if o.Teller != nil {
+		background = wait.WithTeller(background, o.Teller)
+	}
+	wo := worker.Options{
+		BackgroundActivityContext:          background,
+		Interceptors:                       []interceptor.WorkerInterceptor{&activities{metrics: o.Metrics}},
+		MaxConcurrentActivityExecutionSize: maxQuick,
+		WorkerStopTimeout:                  stopTimeout,
+		MaxHeartbeatThrottleInterval:       heartbeatThrottle,
+		DefaultHeartbeatThrottleInterval:   heartbeatThrottle,
+	}
+	if queue == contract.QueueWaits {
+		wo.MaxConcurrentActivityExecutionSize, wo.DisableWorkflowWorker = maxWaits, true
+	}
+	w := worker.New(o.Client, queue, wo)
+	if queue == contract.QueueInfra {
+		RegisterWorkflows(w)
+	}
+	for _, a := range o.Activities {
+		a.Register(w)
+	}
+	return w, nil
+}
+
+// RegisterWorkflows registers the object and operation workflows of all kinds.
+func RegisterWorkflows(r worker.WorkflowRegistry) {
+	for _, k := range Kinds() {
+		r.RegisterWorkflowWithOptions(k.Object, workflow.RegisterOptions{Name: k.Name})
+		for verb, run := range k.Operations {
+			r.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: k.OperationType(verb)})
+		}
+	}
+}
