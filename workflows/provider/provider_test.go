@@ -1,0 +1,11 @@
+package provider_test
+
+import (
+	"testing"
+
+	"github.com/tidbcloud/infra-orchestrator/workflows/provider"
+	"github.com/tidbcloud/infra-orchestrator/workflows/workflowtest"
+)
+
+func TestEveryStepOfProvider(t *testing.T)     { workflowtest.EveryStep(t, provider.Kind()) }
+func TestEveryStepOfProviderType(t *testing.T) { workflowtest.EveryStep(t, provider.TypeKind()) }

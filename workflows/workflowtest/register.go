@@ -1,0 +1,106 @@
+package workflowtest
+
+import (
+	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+)
+
+// Register registers every activity of the contract.
+func (w *World) Register(r contract.Registry) {
+	contract.Register(r, contract.ReadObject, w.read)
+	contract.Register(r, contract.ApplyObjectStatus, w.applyObject)
+	contract.Register(r, contract.ApplyOperationStatus, w.applyOperation)
+	fake(w, r, contract.RemoveFinalizer, func(contract.ObjectRef) contract.None {
+		w.Change(func(s *contract.ObjectState) { *s = contract.ObjectState{} })
+		return contract.None{}
+	})
+	w.registerManagement(r)
+	w.registerAWS(r)
+	w.registerGarden(r)
+	w.registerShoot(r)
+}
+
+func (w *World) registerManagement(r contract.Registry) {
+	none(w, r, contract.PlanProviderType)
+	none(w, r, contract.WaitNetworkReady)
+	none(w, r, contract.WaitUnused)
+	fake(w, r, contract.PlanProvider, func(contract.ObjectRef) contract.ProviderPlan {
+		return contract.ProviderPlan{Ref: w.Object, Account: w.Network.Account, Cloud: "AWS", Project: "core", CredentialsHash: "abc"}
+	})
+	fake(w, r, contract.PlanNetwork, func(contract.ObjectRef) contract.NetworkPlan { return w.Network })
+	fake(w, r, contract.PlanCluster, func(contract.ObjectRef) contract.ClusterPlan { return w.Cluster })
+	fake(w, r, contract.FetchNetworkConfig, func(contract.ConfigQuery) contract.ConfigRef { return contract.ConfigRef{Hash: "n"} })
+	fake(w, r, contract.FetchClusterConfig, func(contract.ConfigQuery) contract.ConfigRef { return contract.ConfigRef{Hash: "c"} })
+	fake(w, r, contract.WaitOperation, func(contract.OperationRun) contract.OperationEnd {
+		return contract.OperationEnd{Failure: "terminated"}
+	})
+}
+
+func (w *World) registerAWS(r contract.Registry) {
+	fake(w, r, contract.VerifyAWSCredentials, func(a contract.CloudAccount) contract.AWSIdentity {
+		return contract.AWSIdentity{ARN: "arn:aws:iam::" + a.AccountID + ":user/test", AccountID: a.AccountID}
+	})
+	made(w, r, contract.EnsureBucket)
+	made(w, r, contract.DeleteBucket)
+	fake(w, r, contract.DiscoverVPC, func(contract.DiscoverVPCInput) contract.VPC {
+		return contract.VPC{ID: "vpc-1", CIDR: "10.250.0.0/16", RouteTableIDs: []string{"rtb-1"}, Zones: []string{"us-west-2a"}}
+	})
+	made(w, r, contract.EnsureOIDCProvider)
+	none(w, r, contract.DeleteOIDCProvider)
+	fake(w, r, contract.EnsureHostedZone, func(in contract.HostedZoneInput) contract.HostedZone {
+		return contract.HostedZone{ID: "Z1", Name: in.Name}
+	})
+	none(w, r, contract.DeleteHostedZone)
+	made(w, r, contract.EnsureKey)
+	made(w, r, contract.DeleteKey)
+	made(w, r, contract.EnsureRole)
+	none(w, r, contract.DeleteRole)
+	fake(w, r, contract.WaitLoadBalancerActive, func(in contract.LoadBalancerInput) contract.LoadBalancer {
+		return contract.LoadBalancer{ARN: "arn:nlb", Hostname: in.Hostname}
+	})
+	none(w, r, contract.WaitLoadBalancerGone)
+	fake(w, r, contract.EnsureEndpointService, func(contract.EndpointServiceInput) contract.EndpointService {
+		return contract.EndpointService{ID: "vpce-svc-1", ServiceName: "com.amazonaws.vpce.us-west-2.vpce-svc-1", State: "Available"}
+	})
+	none(w, r, contract.DeleteEndpointService)
+	none(w, r, contract.EnsureRecords)
+	none(w, r, contract.DeleteRecords)
+	fake(w, r, contract.SweepAWS, func(contract.SweepInput) contract.Leftovers { return contract.Leftovers{Resources: w.Left} })
+	fake(w, r, contract.ListVPCDependents, func(contract.DiscoverVPCInput) contract.Leftovers { return contract.Leftovers{} })
+}
+
+func (w *World) registerGarden(r contract.Registry) {
+	made(w, r, contract.EnsureBinding)
+	none(w, r, contract.DeleteBinding)
+	made(w, r, contract.EnsureShoot)
+	shoot := func(contract.ShootInput) contract.ShootStatus { return w.Shoot }
+	fake(w, r, contract.WaitShootReady, shoot)
+	fake(w, r, contract.ObserveShoot, shoot)
+	none(w, r, contract.RetryShoot)
+	made(w, r, contract.EnsureWorkerPools)
+	none(w, r, contract.DeleteWorkerPools)
+	none(w, r, contract.DeleteShoot)
+	none(w, r, contract.WaitShootGone)
+}
+
+func (w *World) registerShoot(r contract.Registry) {
+	none(w, r, contract.BootstrapShoot)
+	none(w, r, contract.WaitBootstrapped)
+	none(w, r, contract.CleanShoot)
+	made(w, r, contract.EnsureStorageClasses)
+	none(w, r, contract.DeleteStorageClasses)
+	made(w, r, contract.EnsureClusterNamespace)
+	none(w, r, contract.DeleteClusterNamespace)
+	made(w, r, contract.EnsureDatabase)
+	fake(w, r, contract.WaitDatabaseReady, func(contract.DatabaseInput) contract.DatabaseStatus {
+		return contract.DatabaseStatus{Version: w.Cluster.Version, Components: map[string]contract.ComponentStatus{"pd": {Replicas: 1, Ready: 1}}}
+	})
+	none(w, r, contract.EnsureRootPassword)
+	none(w, r, contract.DeleteDatabase)
+	made(w, r, contract.EnsureService)
+	fake(w, r, contract.WaitServiceAddress, func(contract.DatabaseInput) contract.ServiceAddress {
+		return contract.ServiceAddress{Hostname: "lb.example", Port: 4000}
+	})
+	none(w, r, contract.DeleteService)
+	made(w, r, contract.EnsureBackupSchedule)
+	none(w, r, contract.DeleteBackups)
+}
