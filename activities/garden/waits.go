@@ -53,7 +53,7 @@ func (a *Activities) watch(ctx context.Context, in contract.ShootInput, judge fu
 	since := time.Now()
 	return wait.For(ctx, in.Object, pollEvery, woken, func(ctx context.Context) (bool, string, error) {
 		var v verdict
-		for _, reader := range []client.Reader{a.Client, a.Live} {
+		for look, reader := range []client.Reader{a.Client, a.Live} {
 			shoot, err := read(ctx, reader, in.Shoot)
 			if err != nil {
 				return false, "", err
@@ -62,7 +62,7 @@ func (a *Activities) watch(ctx context.Context, in contract.ShootInput, judge fu
 			if !v.done && v.fault == nil && !v.retry {
 				return false, v.sentence, nil
 			}
-			if v.retry && reader == a.Live {
+			if live := look > 0; live && v.retry {
 				return false, v.sentence, a.retry(ctx, shoot)
 			}
 		}

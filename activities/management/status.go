@@ -74,40 +74,53 @@ func operationConditions(in []metav1.Condition) (out []metav1.Condition) {
 // applyStatus applies the whole of what one field manager owns. The object
 // that is meant is named by its uid: if another one has the name by now, or
 // none, there is nothing to tell and that is no error.
+//
+// The API server drops metadata.uid from what is applied to the status of a
+// custom resource, so the uid alone guards nothing: the uid is compared with
+// what was read, and the resource version makes sure that it was that object.
+// The first look is at the cache; a stale one costs a second look.
 func (a *Activities) applyStatus(ctx context.Context, ref contract.ObjectRef, uid string, owner client.FieldOwner, status map[string]any) error {
-	raw, err := json.Marshal(map[string]any{"status": status})
+	u, err := statusObject(ref, uid, status)
 	if err != nil {
 		return err
 	}
+	for look, reader := range []client.Reader{a.Client, a.Live, a.Live, a.Live, a.Live} {
+		o, err := newObject(ref.Kind)
+		if err != nil {
+			return err
+		}
+		if _, err := get(ctx, reader, ref.Namespace, ref.Name, o); faults.IgnoreGone(err) != nil {
+			return err
+		}
+		if string(o.GetUID()) != uid { // another object, or none
+			if live := look > 0; live {
+				return nil
+			}
+			continue
+		}
+		u.SetResourceVersion(o.GetResourceVersion())
+		err = a.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u.DeepCopy()), owner, client.ForceOwnership)
+		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+			return faults.FromKubernetes(err, "status of "+ref.String())
+		}
+	}
+	return faults.New(faults.Throttled, "Conflict", "status of "+ref.String(), "others keep writing it")
+}
+
+func statusObject(ref contract.ObjectRef, uid string, status map[string]any) (*unstructured.Unstructured, error) {
+	raw, err := json.Marshal(map[string]any{"status": status})
+	if err != nil {
+		return nil, err
+	}
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	if err := utiljson.Unmarshal(raw, &u.Object); err != nil {
-		return err
+		return nil, err
 	}
 	u.SetGroupVersionKind(v1.GroupVersion.WithKind(ref.Kind))
 	u.SetNamespace(ref.Namespace)
 	u.SetName(ref.Name)
 	u.SetUID(types.UID(uid))
-	err = a.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u), owner, client.ForceOwnership)
-	if err == nil || apierrors.IsNotFound(err) {
-		return nil
-	}
-	if apierrors.IsConflict(err) && !a.isStill(ctx, ref, uid) {
-		return nil
-	}
-	return faults.FromKubernetes(err, "status of "+ref.String())
-}
-
-// isStill reports whether the object of that uid exists. When in doubt, it does.
-func (a *Activities) isStill(ctx context.Context, ref contract.ObjectRef, uid string) bool {
-	o, err := newObject(ref.Kind)
-	if err != nil {
-		return true
-	}
-	_, err = get(ctx, a.Live, ref.Namespace, ref.Name, o)
-	if faults.Is(err, faults.Gone) {
-		return false
-	}
-	return err != nil || string(o.GetUID()) == uid
+	return u, nil
 }
 
 // report makes the Events. Their names derive from the object and their key,

@@ -158,5 +158,8 @@ func rollout(d *appsv1.Deployment, exists bool) string {
 			return "(" + c.Message + ")"
 		}
 	}
-	return fmt.Sprintf("%d/%d", s.AvailableReplicas, wanted)
+	if s.UpdatedReplicas != wanted || s.ObservedGeneration < d.Generation {
+		return fmt.Sprintf("(%d of %d updated)", s.UpdatedReplicas, wanted)
+	}
+	return fmt.Sprintf("(%d of %d available)", s.AvailableReplicas, wanted)
 }
