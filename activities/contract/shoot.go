@@ -104,14 +104,3 @@ func (p ClusterPlan) RoleSubjects() []string {
 // BackupPrefix is the cluster's part of its Network's bucket, without a slash
 // at the end.
 func (p ClusterPlan) BackupPrefix() string { return "clusters/" + p.Ref.ID }
-
-// Service accounts of a cluster's namespace in the shoot. Both carry the
-// cluster's IAM role.
-const (
-	// DatabaseServiceAccount is what the database's pods run as; changing it
-	// would restart TiKV, so it is set at creation.
-	DatabaseServiceAccount = "tidb"
-	// BackupServiceAccount is what TiDB Operator's backup jobs run as
-	// (its own default name).
-	BackupServiceAccount = "tidb-backup-manager"
-)

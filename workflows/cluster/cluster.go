@@ -67,11 +67,7 @@ func (c *cluster) database() contract.DatabaseInput {
 func (c *cluster) role() contract.RoleInput {
 	return contract.RoleInput{
 		AWSResourceInput: c.aws(c.plan.RoleName), OIDCProviderARN: c.plan.OIDCProviderARN, OIDCIssuer: c.plan.OIDCIssuer,
-		Subjects: []string{
-			"system:serviceaccount:" + c.plan.Namespace + ":" + contract.DatabaseServiceAccount,
-			"system:serviceaccount:" + c.plan.Namespace + ":" + contract.BackupServiceAccount,
-		},
-		Bucket: c.plan.BucketName, Prefix: c.in.Object.ID + "/", KeyARN: c.keyARN,
+		Subjects: c.plan.RoleSubjects(), Bucket: c.plan.BucketName, Prefix: c.plan.BackupPrefix(), KeyARN: c.keyARN,
 	}
 }
 

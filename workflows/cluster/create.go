@@ -100,7 +100,7 @@ func (c *cluster) ensureWorkerPools(ctx workflow.Context) error {
 }
 
 func (c *cluster) waitWorkerPools(ctx workflow.Context) error {
-	if _, err := lifecycle.Do(ctx, contract.WaitShootReady, c.shootInput()); err != nil {
+	if _, err := lifecycle.WaitShoot(ctx, contract.WaitShootReady, c.shootInput()); err != nil {
 		return err
 	}
 	lifecycle.SetCondition(ctx, v1.ConditionInfrastructureReady, true, "Ready", "key, role and machines exist")

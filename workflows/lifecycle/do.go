@@ -79,3 +79,15 @@ func must[In, Out any](ctx workflow.Context, a contract.Activity[In, Out], in In
 // attachTimeout bounds one attempt of waiting for an operation that another
 // object workflow started; the wait is repeated after it.
 const attachTimeout = 24 * time.Hour
+
+// WaitShoot waits for a Shoot. When the step runs again after a stall it first
+// asks Gardener to retry: a Failed Shoot stays so until somebody does. On a
+// Shoot in any other state that does nothing.
+func WaitShoot[Out any](ctx workflow.Context, a contract.Activity[contract.ShootInput, Out], in contract.ShootInput) (out Out, err error) {
+	if operationOf(ctx).stalled[stepOf(ctx).Name] {
+		if _, err = Do(ctx, contract.RetryShoot, in); err != nil {
+			return out, err
+		}
+	}
+	return Do(ctx, a, in)
+}

@@ -37,12 +37,14 @@ type operation struct {
 	lock   workflow.Mutex // one report at a time, so that none overtakes another
 	wakes  int
 	newest int64 // generation of the newest wake
+	// stalled holds the names of steps that have stalled before.
+	stalled map[string]bool
 }
 
 // Run runs an operation: its steps in order, each with budget, progress and
 // stall handling. It returns an error only when it was cancelled.
 func Run(ctx workflow.Context, in Input, steps ...Step) (Result, error) {
-	o := &operation{in: in, steps: flatten(steps), lock: workflow.NewMutex(ctx)}
+	o := &operation{in: in, steps: flatten(steps), lock: workflow.NewMutex(ctx), stalled: map[string]bool{}}
 	ctx = workflow.WithValue(ctx, operationKey, o)
 	o.listen(ctx)
 	err := o.begin(ctx)
@@ -119,6 +121,7 @@ func (o *operation) end(ctx workflow.Context, err error) (Result, error) {
 // or for cancellation. It returns nil when the step shall run again.
 func (o *operation) stall(ctx workflow.Context, s Step, err error) error {
 	f := faults.FromTemporal(err)
+	o.stalled[s.Name] = true
 	delay := spread(f.Class.RetryAfter(), o.report.Operation.ID, o.report.Operation.Attempts)
 	o.fail(ctx, s, f, delay)
 	o.news(ctx, news{Stalled: true, Reason: string(f.Class), Message: f.Human()})

@@ -79,8 +79,7 @@ func (n *network) ensureShoot(ctx workflow.Context) error {
 }
 
 func (n *network) waitShootReady(ctx workflow.Context) (err error) {
-	n.shoot, err = lifecycle.Do(ctx, contract.WaitShootReady, n.shootInput())
-	if err != nil {
+	if n.shoot, err = lifecycle.WaitShoot(ctx, contract.WaitShootReady, n.shootInput()); err != nil {
 		return err
 	}
 	lifecycle.SetCondition(ctx, v1.ConditionShootReady, true, "Ready", "the Shoot "+n.plan.Shoot.String()+" is healthy")

@@ -3,6 +3,7 @@ package network
 import (
 	"time"
 
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
@@ -113,10 +114,9 @@ func (n *network) deleteShoot(ctx workflow.Context) error {
 	return err
 }
 
-// waitShootGone names what keeps the VPC, when Gardener fails for that, and
-// asks Gardener to try again each time that the step does.
+// waitShootGone names what keeps the VPC, when Gardener fails for that.
 func (n *network) waitShootGone(ctx workflow.Context) error {
-	_, err := lifecycle.Do(ctx, contract.WaitShootGone, n.shootInput())
+	_, err := lifecycle.WaitShoot(ctx, contract.WaitShootGone, n.shootInput())
 	if err == nil {
 		lifecycle.Forget(ctx, keyShoot)
 		return nil
@@ -174,9 +174,11 @@ func (n *network) removeFinalizer(ctx workflow.Context) error {
 	return err
 }
 
-// explain adds the dependents of the VPC to a Dependency fault and sends
-// Gardener's retry, which only a Failed Shoot heeds.
+// explain adds the dependents of the VPC to a Dependency fault.
 func (n *network) explain(ctx workflow.Context, err error) error {
+	if temporal.IsCanceledError(err) {
+		return err
+	}
 	f := faults.FromTemporal(err)
 	if f.Class != faults.Dependency {
 		return err
@@ -185,9 +187,6 @@ func (n *network) explain(ctx workflow.Context, err error) error {
 	left, lerr := lifecycle.Do(ctx, contract.ListVPCDependents, in)
 	if lerr == nil && len(left.Resources) > 0 {
 		f.Message += "; still attached: " + lifecycle.Names(left.Resources)
-	}
-	if _, rerr := lifecycle.Do(ctx, contract.RetryShoot, n.shootInput()); rerr != nil {
-		return rerr
 	}
 	return faults.ToTemporal(f)
 }

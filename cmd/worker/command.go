@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	temporalclient "go.temporal.io/sdk/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/tidbcloud/infra-orchestrator/internal/runtime"
+	"github.com/tidbcloud/infra-orchestrator/workers"
+)
+
+type options struct {
+	runtime.Flags
+	queues []string
+}
+
+func newCommand() *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   "worker",
+		Short: "Run the workflows and activities",
+		Long: `Run the workflows and activities: everything that is done to clusters,
+networks and backups is done by a worker, at the word of Temporal.
+
+Any number of workers may run, and may come and go at any time: an operation
+goes on at the step where it was. Two task queues can be split over
+deployments: infra has workflows and quick activities, infra-waits has the
+long waits, which cost little but are many.
+
+Environment:
+  TEMPORAL_ADDRESS        Temporal frontend (default localhost:7233)
+  TEMPORAL_NAMESPACE      Temporal namespace (default infra)
+  TEMPORAL_TLS_*, TEMPORAL_API_KEY, TEMPORAL_PROFILE, TEMPORAL_CONFIG_FILE
+                          as in Temporal's own tools
+  GARDENER_CONFIG         kubeconfig of the garden, overrides gardener.kubeconfigPath
+  CONFIG_SERVICE_URL      config-service, overrides configService.url
+  AWS_ENDPOINT_URL        an AWS emulator, overrides aws.endpoint
+  INFRA_ENV               value of the tag infra.cloud.pingcap.com/env
+
+Probes: /healthz is about the process; /readyz is red until the caches of the
+management and garden API are synced and while Temporal does not answer.
+Metrics: infra_activity_attempts_total{activity,outcome},
+infra_activity_duration_seconds{activity}.`,
+		Example: `  # on a laptop, against the devstack
+  worker --kubeconfig ./kubeconfig --log-format text
+
+  # only the long waits
+  worker --task-queues infra-waits`,
+		Version:       runtime.Version(),
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), &o) },
+	}
+	cmd.SetVersionTemplate(runtime.VersionLine("worker") + "\n")
+	fs := cmd.Flags()
+	o.AddTo(fs, ":8080", ":8081")
+	fs.StringSliceVar(&o.queues, "task-queues", workers.Queues(), "task queues to serve: "+strings.Join(workers.Queues(), ", "))
+	return cmd
+}
+
+func run(ctx context.Context, o *options) error {
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	log, err := o.Log.NewLogger(os.Stderr)
+	if err != nil {
+		return err
+	}
+	runtime.InstallLogger(log)
+	cfg, err := runtime.LoadConfig(o.ConfigFile, os.Getenv)
+	if err != nil {
+		return err
+	}
+	if cfg.ConfigService.URL == "" {
+		return errors.New("no config-service: set configService.url in --config, or CONFIG_SERVICE_URL")
+	}
+	topts, err := runtime.TemporalOptions(log, nil)
+	if err != nil {
+		return err
+	}
+	temporal, err := temporalclient.NewLazyClient(topts)
+	if err != nil {
+		return fmt.Errorf("temporal client: %w", err)
+	}
+	defer temporal.Close()
+	s, err := newSystems(o, cfg)
+	if err != nil {
+		return err
+	}
+	readiness := &runtime.Readiness{Temporal: temporal.WorkflowService(), Namespace: topts.Namespace, Sync: s.sync}
+	serve := &server{options: o, systems: s, temporal: temporal, namespace: topts.Namespace, log: log}
+	if err := errors.Join(
+		s.manager.Add(readiness), s.manager.Add(serve),
+		s.manager.AddHealthzCheck("process", healthz.Ping),
+		s.manager.AddReadyzCheck("ready", readiness.Check),
+	); err != nil {
+		return err
+	}
+	log.Info("worker starts", "version", runtime.Version(), "namespace", o.Namespace, "taskQueues", o.queues,
+		"temporal", topts.HostPort, "temporalNamespace", topts.Namespace)
+	return s.manager.Start(ctx)
+}
+
+var _ manager.Runnable = (*server)(nil)

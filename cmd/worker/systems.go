@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	securityv1alpha1 "github.com/gardener/gardener/pkg/apis/security/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/tidbcloud/infra-orchestrator/activities/aws"
+	"github.com/tidbcloud/infra-orchestrator/activities/configservice"
+	"github.com/tidbcloud/infra-orchestrator/activities/garden"
+	"github.com/tidbcloud/infra-orchestrator/activities/management"
+	"github.com/tidbcloud/infra-orchestrator/activities/shoot"
+	"github.com/tidbcloud/infra-orchestrator/activities/wake"
+	"github.com/tidbcloud/infra-orchestrator/internal/runtime"
+	"github.com/tidbcloud/infra-orchestrator/workers"
+)
+
+// systems are the clients and caches of everything that activities call.
+type systems struct {
+	manager    manager.Manager // of the management cluster
+	garden     cluster.Cluster
+	management *management.Activities
+	gardenActs *garden.Activities
+	aws        *aws.Activities
+	shoots     *shoot.Activities
+	config     *configservice.Activities
+}
+
+func newSystems(o *options, cfg runtime.Config) (*systems, error) {
+	s := &systems{}
+	if err := s.connectManagement(o, cfg); err != nil {
+		return nil, err
+	}
+	if err := s.connectGarden(o, cfg); err != nil {
+		return nil, err
+	}
+	credentials := management.Credentials{Activities: s.management}
+	s.aws = aws.New(aws.Options{Credentials: credentials, Endpoint: cfg.AWS.Endpoint})
+	documents := configservice.New(cfg.ConfigService.URL)
+	s.config = &configservice.Activities{Client: documents}
+	access := &shoot.Access{Garden: s.garden.GetClient(), GardenLive: s.garden.GetAPIReader()}
+	s.shoots = &shoot.Activities{Shoots: access, Documents: documents, Management: s.manager.GetClient(), Poll: shootPoll(cfg)}
+	return s, nil
+}
+
+// shootPoll is how often waits in a shoot look without an event. Against an
+// emulator, where things take seconds, they look more often.
+func shootPoll(cfg runtime.Config) time.Duration {
+	if cfg.AWS.Endpoint != "" {
+		return time.Second
+	}
+	return 0
+}
+
+func (s *systems) connectManagement(o *options, cfg runtime.Config) error {
+	rc, err := runtime.RESTConfig(o.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	rc.QPS, rc.Burst = 200, 400
+	scheme := k8sruntime.NewScheme()
+	if err := management.AddToScheme(scheme); err != nil {
+		return err
+	}
+	metrics := metricsserver.Options{BindAddress: o.MetricsAddr}
+	if o.Pprof {
+		metrics.ExtraHandlers = runtime.PprofHandlers()
+	}
+	s.manager, err = ctrl.NewManager(rc, ctrl.Options{
+		Scheme: scheme, Metrics: metrics, HealthProbeBindAddress: o.ProbeAddr,
+		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{o.Namespace: {}}},
+	})
+	if err != nil {
+		return fmt.Errorf("management cluster: %w", err)
+	}
+	s.management = &management.Activities{Client: s.manager.GetClient(), Live: s.manager.GetAPIReader(), Wake: &wake.Hub{},
+		Env: cfg.Env, DefaultProject: cfg.Gardener.ProjectName}
+	return nil
+}
+
+func (s *systems) connectGarden(o *options, cfg runtime.Config) error {
+	path := cfg.Gardener.KubeconfigPath
+	if path == "" {
+		path = o.Kubeconfig // the garden is aggregated behind the management API
+	}
+	rc, err := runtime.RESTConfig(path)
+	if err != nil {
+		return fmt.Errorf("garden: %w", err)
+	}
+	rc.QPS, rc.Burst = 200, 400
+	scheme := k8sruntime.NewScheme()
+	if err := garden.AddToScheme(scheme); err != nil {
+		return err
+	}
+	s.garden, err = cluster.New(rc, func(c *cluster.Options) {
+		c.Scheme = scheme
+		// Only Shoots are watched; all else is read live, seldom.
+		c.Client.Cache = &client.CacheOptions{DisableFor: []client.Object{
+			&corev1.Secret{}, &corev1.Namespace{}, &gardencorev1beta1.Project{}, &gardencorev1beta1.SecretBinding{}, &securityv1alpha1.CredentialsBinding{},
+		}}
+	})
+	if err != nil {
+		return fmt.Errorf("garden: %w", err)
+	}
+	s.gardenActs = &garden.Activities{Client: s.garden.GetClient(), Live: s.garden.GetAPIReader(), Wake: &wake.Hub{},
+		Credentials: management.Credentials{Activities: s.management}}
+	return s.manager.Add(s.garden)
+}
+
+// sync starts the informers that waits are woken by, and waits until they have
+// synced.
+func (s *systems) sync(ctx context.Context) error {
+	if err := s.management.Wake.Watch(ctx, s.manager.GetCache(), management.Kinds()...); err != nil {
+		return fmt.Errorf("management cluster: %w", err)
+	}
+	if err := s.gardenActs.Wake.Watch(ctx, s.garden.GetCache(), &gardencorev1beta1.Shoot{}); err != nil {
+		return fmt.Errorf("garden: %w", err)
+	}
+	if !s.manager.GetCache().WaitForCacheSync(ctx) || !s.garden.GetCache().WaitForCacheSync(ctx) {
+		return fmt.Errorf("caches did not sync: %w", ctx.Err())
+	}
+	return nil
+}
+
+func (s *systems) registrars() []workers.Registrar {
+	return []workers.Registrar{s.management, s.gardenActs, s.aws, s.shoots, s.config}
+}

@@ -1,0 +1,94 @@
+package stack
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// Resource is one thing in the AWS emulator.
+type Resource struct {
+	Type    string            `json:"type"`
+	ID      string            `json:"id"`
+	State   string            `json:"state"`
+	Tags    map[string]string `json:"tags"`
+	Owner   string            `json:"owner"`
+	Cluster string            `json:"cluster"`
+}
+
+// Fault is a fault as the control API takes it; see GET / there.
+type Fault struct {
+	ID        string   `json:"id,omitempty"`
+	Target    string   `json:"target"`
+	Kind      string   `json:"kind"`
+	Service   string   `json:"service,omitempty"`
+	Operation string   `json:"operation,omitempty"`
+	Phase     string   `json:"phase,omitempty"`
+	Component string   `json:"component,omitempty"`
+	Codes     []string `json:"codes,omitempty"`
+	Message   string   `json:"message,omitempty"`
+	Count     int      `json:"count,omitempty"`
+}
+
+// Inventory lists everything in the AWS emulator that carries an identity or a
+// cluster tag.
+func (s *Stack) Inventory(ctx context.Context) ([]Resource, error) {
+	var list []Resource
+	return list, s.control(ctx, http.MethodGet, "/inventory", nil, &list)
+}
+
+// AddFault switches a fault on and returns its id.
+func (s *Stack) AddFault(ctx context.Context, f Fault) (string, error) {
+	var added Fault
+	err := s.control(ctx, http.MethodPost, "/faults", f, &added)
+	return added.ID, err
+}
+
+// RemoveFault switches a fault off.
+func (s *Stack) RemoveFault(ctx context.Context, id string) error {
+	return s.control(ctx, http.MethodDelete, "/faults/"+url.PathEscape(id), nil, nil)
+}
+
+// Kill kills a process of the stack with SIGKILL and starts it again.
+func (s *Stack) Kill(ctx context.Context, process string) error {
+	if err := s.control(ctx, http.MethodPost, "/processes/"+process+"/kill", nil, nil); err != nil {
+		return err
+	}
+	return s.control(ctx, http.MethodPost, "/processes/"+process+"/start", nil, nil)
+}
+
+func (s *Stack) control(ctx context.Context, method, path string, in, out any) error {
+	var body io.Reader
+	if in != nil {
+		b, err := json.Marshal(in)
+		if err != nil {
+			return err
+		}
+		body = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, strings.TrimRight(s.State.Control, "/")+path, body)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode >= 300 {
+		return fmt.Errorf("control API: %s %s: %s: %s", method, path, resp.Status, answer)
+	}
+	if out == nil {
+		return nil
+	}
+	return json.Unmarshal(answer, out)
+}
