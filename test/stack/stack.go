@@ -150,3 +150,13 @@ func (quiet) Debug(string, ...any) {}
 func (quiet) Info(string, ...any)  {}
 func (quiet) Warn(string, ...any)  {}
 func (quiet) Error(string, ...any) {}
+
+// PrintTail prints the last lines of a log file to standard error.
+func PrintTail(path string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	_, err = os.Stderr.Write(data[max(0, len(data)-4000):])
+	return err
+}

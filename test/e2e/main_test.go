@@ -1,0 +1,46 @@
+// Package e2e drives the whole product on the devstack, through the Kubernetes
+// API, as its users do.
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/tidbcloud/infra-orchestrator/test/stack"
+)
+
+var world *stack.Stack
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+// run has the deferred calls that os.Exit would skip.
+func run(m *testing.M) int {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute)
+	defer cancel()
+	dir, err := os.MkdirTemp("", "e2e-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	begin := time.Now()
+	if world, err = stack.Start(ctx, dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		_ = stack.PrintTail(dir + "/devstack.log")
+		return 1
+	}
+	fmt.Printf("devstack up in %s, state in %s\n", time.Since(begin).Round(100*time.Millisecond), dir)
+	code := m.Run()
+	if err := world.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "devstack:", err)
+		code = 1
+	}
+	if code == 0 {
+		_ = os.RemoveAll(dir)
+	} else {
+		fmt.Fprintln(os.Stderr, "logs are kept in", dir)
+	}
+	return code
+}
