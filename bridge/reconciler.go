@@ -9,13 +9,18 @@ import (
 	"context"
 	"time"
 
-	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 )
+
+// conflictPause is the time that the cache gets to catch up with the API server.
+const conflictPause = 100 * time.Millisecond
 
 // Reconciler is the one reconciler of all kinds; there is one value per kind.
 type Reconciler struct {
@@ -46,8 +51,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	if obj.DeletionTimestamp.IsZero() {
 		if err := r.claim(ctx, obj, finalizer); err != nil {
-			// A conflict means that the cache is behind; the newer object is on
-			// its way. NotFound: deleted meanwhile.
+			if apierrors.IsConflict(err) { // the cache is behind; it is no error
+				return reconcile.Result{RequeueAfter: conflictPause}, nil
+			}
 			return reconcile.Result{}, client.IgnoreNotFound(err)
 		}
 	}

@@ -9,12 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	temporalclient "go.temporal.io/sdk/client"
 	sdktemporal "go.temporal.io/sdk/temporal"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -167,7 +168,7 @@ func TestReconcile(t *testing.T) {
 			require.Len(t, b.temporal.signals, tc.signals)
 			n := b.network(t)
 			require.Equal(t, tc.wantID, n.Annotations[v1.AnnotationID])
-			require.Equal(t, "us-west-2", n.Spec.Region, "the spec is never touched")
+			require.EqualValues(t, "us-west-2", n.Spec.Region, "the spec is never touched")
 			if tc.signals == 0 {
 				require.Zero(t, res.RequeueAfter)
 				return
@@ -221,14 +222,22 @@ func TestClaimIsLocked(t *testing.T) {
 	require.NoError(t, b.client.Get(t.Context(), types.NamespacedName{Namespace: "infra", Name: "n1"}, stale))
 	b.reconcile(t)
 	b.rec.NewID = func() string { return "ffffffffffffffff" }
-	require.Error(t, b.rec.claim(t.Context(), stale, v1.Finalizer("Network")))
+	err := b.rec.claim(t.Context(), stale, v1.Finalizer("Network"))
+	require.True(t, apierrors.IsConflict(err), "%v", err)
 	require.Equal(t, testID, b.network(t).Annotations[v1.AnnotationID])
+}
+
+func counted(t *testing.T, outcome Outcome) float64 {
+	t.Helper()
+	var m dto.Metric
+	require.NoError(t, signalsTotal.WithLabelValues("Network", string(outcome)).Write(&m))
+	return m.GetCounter().GetValue()
 }
 
 func TestTemporalAway(t *testing.T) {
 	b := newBench(t, network(nil))
 	b.temporal.err = serviceerror.NewUnavailable("connection refused")
-	before := testutil.ToFloat64(signalsTotal.WithLabelValues("Network", "unavailable"))
+	before := counted(t, Unavailable)
 
 	var waits []time.Duration
 	for range 8 {
@@ -238,7 +247,7 @@ func TestTemporalAway(t *testing.T) {
 	require.Equal(t, time.Second, waits[1])
 	require.Equal(t, 30*time.Second, waits[7], "never longer")
 	require.Equal(t, 1, strings.Count(b.log.String(), "Temporal does not answer"), "said once")
-	require.Equal(t, before+8, testutil.ToFloat64(signalsTotal.WithLabelValues("Network", "unavailable")))
+	require.Equal(t, before+8, counted(t, Unavailable))
 	require.Empty(t, b.events.Events, "no event: it is not about the object")
 	require.Equal(t, testID, b.network(t).Annotations[v1.AnnotationID], "claimed nevertheless")
 
