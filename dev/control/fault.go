@@ -81,6 +81,10 @@ type Fault struct {
 	// Resource is a part of the request: a name, an id, an ARN. TargetAWS and
 	// TargetConfigService (there: of the path and query).
 	Resource string `json:"resource,omitempty"`
+	// StandIns lets the fault strike the calls of Gardener's infrastructure and
+	// of the load-balancer controller, too; otherwise only the product and
+	// people with a CLI meet it. TargetAWS only.
+	StandIns bool `json:"standIns,omitempty"`
 
 	// Shoot is the technicalID or the name of a Shoot; for TargetTiDB and
 	// TargetLoadBalancer, which act in shoots.
@@ -125,6 +129,8 @@ type Subject struct {
 	Shoot, ShootName string
 	Namespace, Name  string
 	Component, Phase string
+	// StandIn says that a stand-in of the stack calls AWS.
+	StandIn bool
 }
 
 // Validate says what is wrong with the rule, in words for its author.
@@ -137,8 +143,8 @@ func (f *Fault) Validate() error {
 	if !slices.Contains(known, f.Kind) {
 		errs = append(errs, fmt.Errorf("kind %q does not exist for target %s: use one of %v", f.Kind, f.Target, known))
 	}
-	if f.Target != TargetAWS && (f.Service != "" || f.Operation != "" || f.Account != "") {
-		errs = append(errs, errors.New("service, operation and account belong to target aws"))
+	if f.Target != TargetAWS && (f.Service != "" || f.Operation != "" || f.Account != "" || f.StandIns) {
+		errs = append(errs, errors.New("service, operation, account and standIns belong to target aws"))
 	}
 	if f.Component != "" && f.Target != TargetTiDB {
 		errs = append(errs, errors.New("component belongs to target tidb"))
@@ -160,7 +166,7 @@ func (f *Fault) Validate() error {
 
 // matches reports whether every selector that is set fits s.
 func (f *Fault) matches(s Subject) bool {
-	return fits(f.Service, s.Service) && fitsPrefix(f.Operation, s.Operation) &&
+	return (f.StandIns || !s.StandIn) && fits(f.Service, s.Service) && fitsPrefix(f.Operation, s.Operation) &&
 		fits(f.Account, s.Account) && strings.Contains(s.Resource, f.Resource) &&
 		(f.Shoot == "" || f.Shoot == s.Shoot || f.Shoot == s.ShootName) &&
 		fits(f.Namespace, s.Namespace) && fits(f.Name, s.Name) &&

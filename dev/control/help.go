@@ -41,6 +41,8 @@ Faults. Every selector that is set must match, an empty one matches everything.
                 progress  where a Shoot's operation is struck, per cent
                 codes     Gardener's, such as ["ERR_INFRA_QUOTA_EXCEEDED"]
                 message   replaces the error's text
+                standIns  true: strikes the calls of Gardener's infrastructure and of the load-balancer
+                          controller, too (aws); else only those of the product and of people
 
 Examples
 

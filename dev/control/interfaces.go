@@ -29,7 +29,9 @@ type Call struct {
 	Fault string `json:"fault,omitempty"`
 	// Lost says that the caller never got the answer.
 	Lost bool `json:"lost,omitempty"`
-	// UserAgent tells the product (its app id) from the stand-ins.
+	// Client is the stand-in that called, empty for the product and people.
+	Client string `json:"client,omitempty"`
+	// UserAgent is as the client sent it.
 	UserAgent string `json:"userAgent,omitempty"`
 }
 
