@@ -111,7 +111,9 @@ func (*fakeCloud) ForgetCalls() {}
 
 type fakeSupervisor struct{ done []string }
 
-func (*fakeSupervisor) Processes() []Process { return []Process{{Name: "worker", PID: 7, Running: true}} }
+func (*fakeSupervisor) Processes() []Process {
+	return []Process{{Name: "worker", PID: 7, Running: true}}
+}
 func (s *fakeSupervisor) Do(_ context.Context, process string, action Action) error {
 	if process != "worker" {
 		return ErrNotFound
