@@ -28,6 +28,7 @@ const (
 
 type apiServer struct {
 	cancel context.CancelFunc
+	cut    func()        // ends every connection
 	done   chan error    // closed when Run has returned; carries its error
 	ended  chan struct{} // closed when Run has returned
 }
@@ -35,6 +36,7 @@ type apiServer struct {
 // stop ends the API server and waits until its port is free.
 func (s *apiServer) stop() error {
 	s.cancel()
+	s.cut()
 	select {
 	case <-s.ended:
 		return nil
@@ -45,14 +47,15 @@ func (s *apiServer) stop() error {
 
 // startAPIServer runs kube-apiserver on the listener and returns when it is
 // ready. It owns the listener, also on error.
-func startAPIServer(ctx context.Context, c *Cluster, listener net.Listener) (*apiServer, error) {
+func startAPIServer(ctx context.Context, c *Cluster, plain net.Listener) (*apiServer, error) {
+	listener := newCuttable(plain)
 	runCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	completed, err := apiServerOptions(runCtx, c, listener)
 	if err != nil {
 		cancel()
 		return nil, errors.Join(err, listener.Close())
 	}
-	s := &apiServer{cancel: cancel, done: make(chan error, 1), ended: make(chan struct{})}
+	s := &apiServer{cancel: cancel, cut: listener.cut, done: make(chan error, 1), ended: make(chan struct{})}
 	go func() {
 		defer close(s.ended)
 		defer close(s.done)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -41,7 +42,9 @@ func StartEtcd(dir, addr string) (*Etcd, error) {
 	cfg := embed.NewConfig()
 	cfg.Name = "devstack"
 	cfg.Dir = dir
+	// Into a file: stopping etcd logs errors that mean nothing to a person.
 	cfg.LogLevel = "error"
+	cfg.LogOutputs = []string{filepath.Join(filepath.Dir(dir), "etcd.log")}
 	cfg.UnsafeNoFsync = true
 	cfg.TickMs, cfg.ElectionMs = 20, 200
 	// Old revisions are of no use here, and a long session would fill the disk.
