@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+)
+
+// kind is a kind and the words that users may use for it.
+type kind struct {
+	Name, Plural string
+	Short        []string
+}
+
+// kinds in the order in which they build on each other.
+var kinds = []kind{
+	{v1.KindAccount, "accounts", nil},
+	{v1.KindProviderType, "providertypes", []string{"pt"}},
+	{v1.KindProvider, "providers", nil},
+	{v1.KindNetwork, "networks", []string{"net", "nets"}},
+	{v1.KindCluster, "clusters", nil},
+}
+
+func parseKind(word string) (kind, error) {
+	w := strings.ToLower(word)
+	w, _, _ = strings.Cut(w, ".") // networks.cloud.pingcap.com
+	for _, k := range kinds {
+		if w == strings.ToLower(k.Name) || w == k.Plural || slices.Contains(k.Short, w) {
+			return k, nil
+		}
+	}
+	return kind{}, fmt.Errorf("unknown kind %q; there are %s", word, strings.Join(plurals(), ", "))
+}
+
+func plurals() []string {
+	names := make([]string, 0, len(kinds))
+	for _, k := range kinds {
+		names = append(names, k.Plural)
+	}
+	return names
+}
