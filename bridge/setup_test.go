@@ -1,16 +1,11 @@
 package bridge
 
 import (
-	"context"
 	"errors"
-	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/api/workflowservice/v1"
-	"google.golang.org/grpc"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
@@ -72,60 +67,15 @@ func TestJittered(t *testing.T) {
 	require.InDelta(t, 10*time.Minute, d, float64(2*time.Minute))
 }
 
-type fakeNamespace struct {
-	calls   int
-	bounded bool
-	err     error
-}
-
-func (f *fakeNamespace) DescribeNamespace(ctx context.Context, _ *workflowservice.DescribeNamespaceRequest,
-	_ ...grpc.CallOption,
-) (*workflowservice.DescribeNamespaceResponse, error) {
-	f.calls++
-	_, f.bounded = ctx.Deadline()
-	return &workflowservice.DescribeNamespaceResponse{}, f.err
-}
-
-func TestReadiness(t *testing.T) {
+func TestWaitForCaches(t *testing.T) {
 	scheme := runtime.NewScheme()
 	require.NoError(t, v1.AddToScheme(scheme))
 	metav1.AddMetaToScheme(scheme)
-	clock := time.Now()
-	ns := &fakeNamespace{err: errors.New("connection refused")}
-	r := &Readiness{
-		Temporal: ns, Namespace: "infra", Cache: &informertest.FakeInformers{Scheme: scheme},
-		Now: func() time.Time { return clock },
-	}
-	probe := func() error { return r.Check(httptest.NewRequest(http.MethodGet, "/readyz", nil)) }
+	informers := &informertest.FakeInformers{Scheme: scheme}
+	require.NoError(t, WaitForCaches(t.Context(), informers))
+	require.Len(t, informers.InformersByGVK, len(Kinds()), "one informer for each kind")
 
-	require.ErrorContains(t, probe(), "caches are not synced")
-	require.Zero(t, ns.calls)
-
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- r.Start(ctx) }()
-	require.Eventually(t, r.synced.Load, 5*time.Second, time.Millisecond)
-	require.False(t, r.NeedLeaderElection())
-
-	require.ErrorContains(t, probe(), `namespace "infra" does not answer: connection refused`)
-	require.True(t, ns.bounded)
-	ns.err = nil
-	require.Error(t, probe(), "the answer counts for some seconds")
-	require.Equal(t, 1, ns.calls)
-	clock = clock.Add(readyTTL)
-	require.NoError(t, probe())
-	ns.err = errors.New("away")
-	require.NoError(t, probe())
-	clock = clock.Add(readyTTL)
-	require.ErrorContains(t, probe(), "away")
-
-	cancel()
-	require.NoError(t, <-done)
-}
-
-func TestReadinessWithoutCRDs(t *testing.T) {
-	r := &Readiness{Cache: &informertest.FakeInformers{Error: errors.New("no matches for kind")}}
-	err := r.Start(t.Context())
+	err := WaitForCaches(t.Context(), &informertest.FakeInformers{Error: errors.New("no matches for kind")})
 	require.ErrorContains(t, err, "ProviderType")
 	require.ErrorContains(t, err, "are the CRDs installed")
 }

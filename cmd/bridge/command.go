@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/http/pprof"
 	"os"
 	"time"
 
@@ -119,8 +117,9 @@ func run(ctx context.Context, o *options) error {
 	if err := bridge.Setup(mgr, signaller, o.resync); err != nil {
 		return err
 	}
-	readiness := &bridge.Readiness{
-		Temporal: temporal.WorkflowService(), Namespace: temporalOptions.Namespace, Cache: mgr.GetCache(),
+	readiness := &runtime.Readiness{
+		Temporal: temporal.WorkflowService(), Namespace: temporalOptions.Namespace,
+		Sync: func(ctx context.Context) error { return bridge.WaitForCaches(ctx, mgr.GetCache()) },
 	}
 	if err := errors.Join(
 		mgr.Add(readiness),
@@ -145,7 +144,7 @@ func newManager(o *options) (manager.Manager, error) {
 	}
 	metrics := metricsserver.Options{BindAddress: o.MetricsAddr}
 	if o.Pprof {
-		metrics.ExtraHandlers = pprofHandlers()
+		metrics.ExtraHandlers = runtime.PprofHandlers()
 	}
 	return ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:                        scheme,
@@ -157,14 +156,4 @@ func newManager(o *options) (manager.Manager, error) {
 		LeaderElectionNamespace:       o.Namespace,
 		LeaderElectionReleaseOnCancel: true, // nothing runs after Start returns
 	})
-}
-
-func pprofHandlers() map[string]http.Handler {
-	return map[string]http.Handler{
-		"/debug/pprof/":        http.HandlerFunc(pprof.Index),
-		"/debug/pprof/cmdline": http.HandlerFunc(pprof.Cmdline),
-		"/debug/pprof/profile": http.HandlerFunc(pprof.Profile),
-		"/debug/pprof/symbol":  http.HandlerFunc(pprof.Symbol),
-		"/debug/pprof/trace":   http.HandlerFunc(pprof.Trace),
-	}
 }
