@@ -70,7 +70,7 @@ func (f *flow) deleteLoadBalancers(ctx context.Context, vpc string) {
 }
 
 func (f *flow) deleteNATGateways(ctx context.Context, vpc string) error {
-	gateways, err := f.natGateways(ctx, f.find("*", filter("vpc-id", vpc)))
+	gateways, err := f.natGateways(ctx, filter("vpc-id", vpc))
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package awsinfra
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -69,7 +70,7 @@ func (f *flow) ensureElasticIP(ctx context.Context, suffix string) (string, erro
 }
 
 func (f *flow) ensureNATGateway(ctx context.Context, suffix, subnet, address string) (string, error) {
-	gateways, err := f.natGateways(ctx, f.find(suffix))
+	gateways, err := f.natGateways(ctx, filter("subnet-id", subnet))
 	if err != nil {
 		return "", err
 	}
@@ -85,15 +86,17 @@ func (f *flow) ensureNATGateway(ctx context.Context, suffix, subnet, address str
 	return aws.ToString(out.NatGateway.NatGatewayId), nil
 }
 
-// natGateways lists living gateways: deleted ones stay visible for an hour.
-func (f *flow) natGateways(ctx context.Context, filters []types.Filter) ([]types.NatGateway, error) {
-	found, err := f.ec2.DescribeNatGateways(ctx, &ec2.DescribeNatGatewaysInput{Filter: filters})
+// natGateways lists the cluster's living gateways: deleted ones stay visible for
+// an hour. The tag is looked at here, as moto ignores tag filters in this call.
+func (f *flow) natGateways(ctx context.Context, where types.Filter) ([]types.NatGateway, error) {
+	found, err := f.ec2.DescribeNatGateways(ctx, &ec2.DescribeNatGatewaysInput{Filter: []types.Filter{where}})
 	if err != nil {
 		return nil, fmt.Errorf("find nat gateways: %w", err)
 	}
 	var live []types.NatGateway
 	for _, g := range found.NatGateways {
-		if g.State != types.NatGatewayStateDeleted && g.State != types.NatGatewayStateFailed {
+		ours := slices.ContainsFunc(g.Tags, func(t types.Tag) bool { return aws.ToString(t.Key) == "kubernetes.io/cluster/"+f.id })
+		if ours && g.State != types.NatGatewayStateDeleted && g.State != types.NatGatewayStateFailed {
 			live = append(live, g)
 		}
 	}
