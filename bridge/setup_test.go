@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -8,7 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
@@ -67,15 +70,24 @@ func TestJittered(t *testing.T) {
 	require.InDelta(t, 10*time.Minute, d, float64(2*time.Minute))
 }
 
-func TestWaitForCaches(t *testing.T) {
-	scheme := runtime.NewScheme()
-	require.NoError(t, v1.AddToScheme(scheme))
-	metav1.AddMetaToScheme(scheme)
-	informers := &informertest.FakeInformers{Scheme: scheme}
-	require.NoError(t, WaitForCaches(t.Context(), informers))
-	require.Len(t, informers.InformersByGVK, len(Kinds()), "one informer for each kind")
+// watched keeps the kinds for which an informer was asked.
+type watched struct {
+	cache.Cache
+	kinds []schema.GroupVersionKind
+	err   error
+}
 
-	err := WaitForCaches(t.Context(), &informertest.FakeInformers{Error: errors.New("no matches for kind")})
+func (w *watched) GetInformer(_ context.Context, obj client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {
+	w.kinds = append(w.kinds, obj.GetObjectKind().GroupVersionKind())
+	return nil, w.err
+}
+
+func TestWaitForCaches(t *testing.T) {
+	w := &watched{}
+	require.NoError(t, WaitForCaches(t.Context(), w))
+	require.Equal(t, Kinds(), w.kinds)
+
+	err := WaitForCaches(t.Context(), &watched{err: errors.New("no matches for kind")})
 	require.ErrorContains(t, err, "ProviderType")
 	require.ErrorContains(t, err, "are the CRDs installed")
 }
