@@ -134,7 +134,7 @@ func attemptLines(a *attempt, now time.Time) string {
 		}
 		add("Worker:", p.Worker)
 		if p.HeartbeatAt != nil {
-			add("Heartbeat:", strings.TrimSpace(ago(p.HeartbeatAt, now)+" "+p.Heartbeat))
+			add("Heartbeat:", strings.TrimSuffix(ago(p.HeartbeatAt, now)+": "+p.Heartbeat, ": "))
 		}
 		add("Failure:", p.Failure)
 		if p.NextTryAt != nil && p.NextTryAt.After(now) {

@@ -18,13 +18,16 @@ import (
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 )
 
-// object is a custom resource of any kind, as far as all kinds are alike.
-type object struct {
+// common is a custom resource of any kind, as far as all kinds are alike.
+type common struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              map[string]any  `json:"spec"`
 	Status            v1.CommonStatus `json:"status"`
+}
 
+type object struct {
+	common
 	raw map[string]any // as the API server gave it
 }
 
@@ -89,7 +92,7 @@ func (r *reader) events(ctx context.Context, o object) ([]corev1.Event, error) {
 
 func toObject(u *unstructured.Unstructured) (object, error) {
 	o := object{raw: u.Object}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &o); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &o.common); err != nil {
 		return o, fmt.Errorf("%s %s: %w", u.GetKind(), u.GetName(), err)
 	}
 	return o, nil
