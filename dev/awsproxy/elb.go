@@ -26,14 +26,33 @@ func toMoto(body []byte) []byte {
 	return []byte(text)
 }
 
-// fromMoto writes /net/ into the ARNs of network load balancers.
+// networkARN and albName find what belongs to one network load balancer.
+var (
+	networkARN = regexp.MustCompile(`:loadbalancer/net/([^/<]+)/([0-9a-f]+)<`)
+	albName    = regexp.MustCompile(`<DNSName>([^<]+)-1\.([a-z0-9-]+)\.elb\.amazonaws\.com</DNSName>`)
+)
+
+// fromMoto writes /net/ into the ARNs of network load balancers, and gives them
+// the form of their host names: <name>-<id>.elb.<region>.amazonaws.com.
 func (p *Proxy) fromMoto(body []byte) []byte {
-	return elbARN.ReplaceAllFunc(body, func(found []byte) []byte {
+	body = elbARN.ReplaceAllFunc(body, func(found []byte) []byte {
 		m := elbARN.FindSubmatch(found)
 		if _, network := p.network[string(m[3])]; !network {
 			return found
 		}
 		return []byte(string(m[1]) + "/net/" + string(m[2]) + "/" + string(m[3]))
+	})
+	ids := map[string]string{}
+	for _, m := range networkARN.FindAllSubmatch(body, -1) {
+		ids[string(m[1])] = string(m[2])
+	}
+	return albName.ReplaceAllFunc(body, func(found []byte) []byte {
+		m := albName.FindSubmatch(found)
+		id, network := ids[string(m[1])]
+		if !network {
+			return found
+		}
+		return []byte("<DNSName>" + string(m[1]) + "-" + id + ".elb." + string(m[2]) + ".amazonaws.com</DNSName>")
 	})
 }
 
