@@ -1,21 +1,12 @@
 package awsproxy
 
 import (
-	"context"
 	"errors"
-	"io"
-	"log/slog"
-	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
@@ -28,92 +19,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
-	"github.com/aws/smithy-go"
 	"github.com/tidbcloud/infra-orchestrator/dev/control"
 )
-
-// The tests of this file run against the real moto, which they share: python3 is
-// a prerequisite of the devstack.
-var shared struct {
-	once   sync.Once
-	stack  *Stack
-	faults *control.Registry
-	err    error
-	dir    string
-}
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if shared.stack != nil {
-		shared.stack.Stop()
-	}
-	if shared.dir != "" {
-		_ = os.RemoveAll(shared.dir)
-	}
-	os.Exit(code)
-}
-
-// emulator starts moto and the proxy once.
-func emulator(t *testing.T) *Stack {
-	t.Helper()
-	shared.once.Do(func() {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			cache = os.TempDir()
-		}
-		if shared.dir, shared.err = os.MkdirTemp("", "awsproxy"); shared.err != nil {
-			return
-		}
-		shared.faults = control.NewRegistry()
-		shared.stack, shared.err = Start(context.Background(), StackOptions{
-			Options:  Options{Speed: 4, Faults: shared.faults, Log: slog.New(slog.NewTextHandler(io.Discard, nil))},
-			CacheDir: filepath.Join(cache, "infra-orchestrator"), LogDir: shared.dir, Progress: func(s string) { t.Log(s) },
-		})
-	})
-	if shared.err != nil {
-		t.Fatal(shared.err)
-	}
-	t.Cleanup(func() { shared.faults.Clear("") })
-	return shared.stack
-}
-
-func clientConfig(s *Stack, accessKey string) aws.Config {
-	return aws.Config{
-		Region: "us-west-2", BaseEndpoint: aws.String(s.URL), RetryMaxAttempts: 1,
-		HTTPClient:  &http.Client{Timeout: 20 * time.Second},
-		Credentials: credentials.NewStaticCredentialsProvider(accessKey, "secret", ""),
-	}
-}
-
-// wantCode fails the test unless err is an AWS error with the code.
-func wantCode(t *testing.T, err error, code string) {
-	t.Helper()
-	var api smithy.APIError
-	if !errors.As(err, &api) || api.ErrorCode() != code {
-		t.Fatalf("got %v, want %s", err, code)
-	}
-}
-
-func must[T any](t *testing.T) func(v T, err error) T {
-	return func(v T, err error) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}
-
-// eventually polls until f is true; the proxy's delays are real time.
-func eventually(t *testing.T, what string, f func() bool) {
-	t.Helper()
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if f() {
-			return
-		}
-	}
-	t.Fatalf("%s: not within 10 s", what)
-}
 
 func makeVPC(t *testing.T, c *ec2.Client, cluster string) (vpc, subnet string) {
 	t.Helper()
@@ -134,6 +41,30 @@ func TestPrivateLinkOverNLB(t *testing.T) {
 	cfg := clientConfig(stack, "AKIAPRODUCT")
 	c, lbs := ec2.NewFromConfig(cfg), elb.NewFromConfig(cfg)
 	vpc, subnet := makeVPC(t, c, "shoot--core--link")
+	arn := testLoadBalancer(t, lbs, subnet)
+	service := testService(t, c, arn)
+	testPermissions(t, c, *service.ServiceId)
+	testConnections(t, c, vpc, subnet, *service.ServiceId, *service.ServiceName)
+
+	_, err := lbs.DeleteLoadBalancer(ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: aws.String(arn)})
+	wantCode(t, err, "ResourceInUse")
+	_, err = c.DeleteSubnet(ctx, &ec2.DeleteSubnetInput{SubnetId: aws.String(subnet)})
+	wantCode(t, err, "DependencyViolation")
+	gone := must[*ec2.DeleteVpcEndpointServiceConfigurationsOutput](t)(c.DeleteVpcEndpointServiceConfigurations(ctx,
+		&ec2.DeleteVpcEndpointServiceConfigurationsInput{ServiceIds: []string{*service.ServiceId}}))
+	if len(gone.Unsuccessful) != 0 {
+		t.Fatalf("not deleted: %s", *gone.Unsuccessful[0].Error.Code)
+	}
+	eventually(t, "gone", func() bool { return len(servicesOf(t, c, "1a2b3c4d5e6f7081")) == 0 })
+	must[*elb.DeleteLoadBalancerOutput](t)(lbs.DeleteLoadBalancer(ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: aws.String(arn)}))
+	must[*ec2.DeleteSubnetOutput](t)(c.DeleteSubnet(ctx, &ec2.DeleteSubnetInput{SubnetId: aws.String(subnet)}))
+	must[*ec2.DeleteVpcOutput](t)(c.DeleteVpc(ctx, &ec2.DeleteVpcInput{VpcId: aws.String(vpc)}))
+}
+
+// testLoadBalancer makes an NLB, twice, and waits until it is active.
+func testLoadBalancer(t *testing.T, lbs *elb.Client, subnet string) string {
+	t.Helper()
+	ctx := t.Context()
 	input := &elb.CreateLoadBalancerInput{Name: aws.String("nlb-link"), Type: elbtypes.LoadBalancerTypeEnumNetwork,
 		Scheme: elbtypes.LoadBalancerSchemeEnumInternal, Subnets: []string{subnet}}
 	lb := must[*elb.CreateLoadBalancerOutput](t)(lbs.CreateLoadBalancer(ctx, input)).LoadBalancers[0]
@@ -152,6 +83,20 @@ func TestPrivateLinkOverNLB(t *testing.T) {
 		return out.LoadBalancers[0].State.Code == elbtypes.LoadBalancerStateEnumActive
 	})
 
+	return arn
+}
+
+// servicesOf finds endpoint services by a pattern of their identity tag.
+func servicesOf(t *testing.T, c *ec2.Client, pattern string) []ec2types.ServiceConfiguration {
+	t.Helper()
+	return must[*ec2.DescribeVpcEndpointServiceConfigurationsOutput](t)(c.DescribeVpcEndpointServiceConfigurations(t.Context(),
+		&ec2.DescribeVpcEndpointServiceConfigurationsInput{Filters: []ec2types.Filter{{Name: aws.String("tag:" + tagOwner), Values: []string{pattern}}}})).ServiceConfigurations
+}
+
+// testService makes an endpoint service, twice, and waits until it is available.
+func testService(t *testing.T, c *ec2.Client, arn string) *ec2types.ServiceConfiguration {
+	t.Helper()
+	ctx := t.Context()
 	create := &ec2.CreateVpcEndpointServiceConfigurationInput{
 		NetworkLoadBalancerArns: []string{arn}, AcceptanceRequired: aws.Bool(true), ClientToken: aws.String("token-1"),
 		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeVpcEndpointService,
@@ -167,39 +112,19 @@ func TestPrivateLinkOverNLB(t *testing.T) {
 		t.Error("one client token made two services")
 	}
 	create.AcceptanceRequired = aws.Bool(false)
-	_, err = c.CreateVpcEndpointServiceConfiguration(ctx, create)
+	_, err := c.CreateVpcEndpointServiceConfiguration(ctx, create)
 	wantCode(t, err, "IdempotentParameterMismatch")
 
-	byTag := func(value string) []ec2types.ServiceConfiguration {
-		return must[*ec2.DescribeVpcEndpointServiceConfigurationsOutput](t)(c.DescribeVpcEndpointServiceConfigurations(ctx,
-			&ec2.DescribeVpcEndpointServiceConfigurationsInput{Filters: []ec2types.Filter{{Name: aws.String("tag:" + tagOwner), Values: []string{value}}}})).ServiceConfigurations
-	}
 	eventually(t, "available", func() bool {
-		found := byTag("1a2b*")
+		found := servicesOf(t, c, "1a2b*")
 		return len(found) == 1 && found[0].ServiceState == ec2types.ServiceStateAvailable
 	})
-	if found := byTag("other"); len(found) != 0 {
+	if found := servicesOf(t, c, "other"); len(found) != 0 {
 		t.Errorf("the filter let %d services through", len(found))
 	}
 	_, err = c.DescribeVpcEndpointServiceConfigurations(ctx, &ec2.DescribeVpcEndpointServiceConfigurationsInput{ServiceIds: []string{"vpce-svc-0"}})
 	wantCode(t, err, "InvalidVpcEndpointServiceId.NotFound")
-
-	testPermissions(t, c, *service.ServiceId)
-	testConnections(t, c, vpc, subnet, *service.ServiceId, *service.ServiceName)
-
-	_, err = lbs.DeleteLoadBalancer(ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: aws.String(arn)})
-	wantCode(t, err, "ResourceInUse")
-	_, err = c.DeleteSubnet(ctx, &ec2.DeleteSubnetInput{SubnetId: aws.String(subnet)})
-	wantCode(t, err, "DependencyViolation")
-	gone := must[*ec2.DeleteVpcEndpointServiceConfigurationsOutput](t)(c.DeleteVpcEndpointServiceConfigurations(ctx,
-		&ec2.DeleteVpcEndpointServiceConfigurationsInput{ServiceIds: []string{*service.ServiceId}}))
-	if len(gone.Unsuccessful) != 0 {
-		t.Fatalf("not deleted: %s", *gone.Unsuccessful[0].Error.Code)
-	}
-	eventually(t, "gone", func() bool { return len(byTag("1a2b3c4d5e6f7081")) == 0 })
-	must[*elb.DeleteLoadBalancerOutput](t)(lbs.DeleteLoadBalancer(ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: aws.String(arn)}))
-	must[*ec2.DeleteSubnetOutput](t)(c.DeleteSubnet(ctx, &ec2.DeleteSubnetInput{SubnetId: aws.String(subnet)}))
-	must[*ec2.DeleteVpcOutput](t)(c.DeleteVpc(ctx, &ec2.DeleteVpcInput{VpcId: aws.String(vpc)}))
+	return service
 }
 
 func testPermissions(t *testing.T, c *ec2.Client, id string) {
