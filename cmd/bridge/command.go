@@ -138,6 +138,7 @@ func newManager(o *options) (manager.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
+	cfg.QPS, cfg.Burst = 200, 400 // one patch per new object; many may come at once
 	scheme := k8sruntime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		return nil, err

@@ -1,0 +1,2 @@
+// Package deploy holds manifests, not code; its tests check them.
+package deploy

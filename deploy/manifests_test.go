@@ -1,0 +1,152 @@
+package deploy
+
+import (
+	"os"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tidbcloud/infra-orchestrator/api/temporal"
+	"github.com/tidbcloud/infra-orchestrator/internal/manifests"
+	"github.com/tidbcloud/infra-orchestrator/internal/runtime"
+)
+
+func load[T client.Object](t *testing.T) map[string]T {
+	t.Helper()
+	objs, err := manifests.Load("kustomize")
+	require.NoError(t, err)
+	found := map[string]T{}
+	for _, o := range objs {
+		if typed, ok := o.(T); ok {
+			found[typed.GetName()] = typed
+		}
+	}
+	require.NotEmpty(t, found)
+	return found
+}
+
+// What manifests refer to exists, and what they select is what they mean.
+func TestReferences(t *testing.T) {
+	accounts, configs, roles := load[*corev1.ServiceAccount](t), load[*corev1.ConfigMap](t), load[*rbacv1.Role](t)
+	deployments := load[*appsv1.Deployment](t)
+	require.Len(t, deployments, 2)
+	for name, d := range deployments {
+		require.EqualValues(t, 2, *d.Spec.Replicas)
+		pod := d.Spec.Template
+		requireSelects(t, d.Spec.Selector, pod.Labels)
+		require.Contains(t, accounts, pod.Spec.ServiceAccountName)
+		require.NotEqual(t, "default", pod.Spec.ServiceAccountName)
+		for _, v := range pod.Spec.Volumes {
+			if v.ConfigMap != nil {
+				require.Contains(t, configs, v.ConfigMap.Name)
+			}
+		}
+		requireRestricted(t, pod.Spec)
+		for _, c := range pod.Spec.Containers {
+			for _, e := range c.EnvFrom {
+				require.Contains(t, configs, e.ConfigMapRef.Name)
+			}
+			require.Equal(t, "/healthz", c.LivenessProbe.HTTPGet.Path)
+			require.Equal(t, "/readyz", c.ReadinessProbe.HTTPGet.Path)
+			require.GreaterOrEqual(t, c.ReadinessProbe.TimeoutSeconds, int32(4), "longer than the process asks Temporal")
+		}
+		require.Contains(t, load[*policyv1.PodDisruptionBudget](t), name)
+	}
+	for name, b := range load[*policyv1.PodDisruptionBudget](t) {
+		requireSelects(t, b.Spec.Selector, deployments[name].Spec.Template.Labels)
+	}
+	for _, b := range load[*rbacv1.RoleBinding](t) {
+		require.Contains(t, roles, b.RoleRef.Name)
+		for _, s := range b.Subjects {
+			require.Contains(t, accounts, s.Name)
+		}
+	}
+}
+
+func requireSelects(t *testing.T, s *metav1.LabelSelector, l map[string]string) {
+	t.Helper()
+	selector, err := metav1.LabelSelectorAsSelector(s)
+	require.NoError(t, err)
+	require.True(t, selector.Matches(labels.Set(l)))
+}
+
+// requireRestricted checks what the namespace's Pod Security level enforces,
+// and a read-only root file system.
+func requireRestricted(t *testing.T, p corev1.PodSpec) {
+	t.Helper()
+	require.True(t, *p.SecurityContext.RunAsNonRoot)
+	require.Equal(t, corev1.SeccompProfileTypeRuntimeDefault, p.SecurityContext.SeccompProfile.Type)
+	for _, c := range p.Containers {
+		require.False(t, *c.SecurityContext.AllowPrivilegeEscalation)
+		require.True(t, *c.SecurityContext.ReadOnlyRootFilesystem)
+		require.Equal(t, []corev1.Capability{"ALL"}, c.SecurityContext.Capabilities.Drop)
+	}
+}
+
+// Least privilege: no wildcards, no cluster-wide rights, and the bridge sees no
+// Secret.
+func TestPrivileges(t *testing.T) {
+	for name, role := range load[*rbacv1.Role](t) {
+		for _, rule := range role.Rules {
+			for _, words := range [][]string{rule.APIGroups, rule.Resources, rule.Verbs} {
+				require.NotContains(t, words, "*")
+			}
+			require.NotContains(t, rule.Verbs, "delete")
+			if name == "infra-bridge" {
+				require.NotContains(t, rule.Resources, "secrets")
+			}
+		}
+	}
+	objs, err := manifests.Load("kustomize")
+	require.NoError(t, err)
+	for _, o := range objs {
+		require.NotContains(t, o.GetObjectKind().GroupVersionKind().Kind, "ClusterRole")
+	}
+}
+
+func TestKustomizationListsEveryManifest(t *testing.T) {
+	data, err := os.ReadFile("kustomize/kustomization.yaml")
+	require.NoError(t, err)
+	var k struct {
+		Resources []string `json:"resources"`
+	}
+	require.NoError(t, yaml.Unmarshal(data, &k))
+	entries, err := os.ReadDir("kustomize")
+	require.NoError(t, err)
+	var files []string
+	for _, e := range entries {
+		if e.Name() != "kustomization.yaml" {
+			files = append(files, e.Name())
+		}
+	}
+	require.ElementsMatch(t, files, k.Resources)
+}
+
+func TestConfigFileIsValid(t *testing.T) {
+	path := t.TempDir() + "/config.yaml"
+	require.NoError(t, os.WriteFile(path, []byte(load[*corev1.ConfigMap](t)["infra-config"].Data["config.yaml"]), 0o600))
+	cfg, err := runtime.LoadConfig(path, func(string) string { return "" })
+	require.NoError(t, err)
+	require.NotEmpty(t, cfg.ConfigService.URL)
+	require.Equal(t, "/etc/garden/kubeconfig", cfg.Gardener.KubeconfigPath)
+}
+
+func TestTemporalSetupKnowsEverySearchAttribute(t *testing.T) {
+	script, err := os.ReadFile("temporal/setup.sh")
+	require.NoError(t, err)
+	var names []string
+	for _, m := range regexp.MustCompile(`\bInfra[A-Z]\w+`).FindAllString(string(script), -1) {
+		names = append(names, m)
+	}
+	require.ElementsMatch(t, temporal.SearchAttributes(), names)
+}
