@@ -1,10 +1,12 @@
 package balancing
 
+import "math"
+
 // Limits bound how a changed split is reached. They are absolute numbers over the sum of all targets; percentages
 // are resolved by the caller. The zero value has no limits: everything changes at once, as in the original.
 type Limits struct {
 	// MaxSurge is how many replicas may exist beyond the wanted total while replicas move; nil means any number.
-	// Blocked replicas do not count, since others stand in for them.
+	// Replicas that stand in for blocked ones come on top.
 	MaxSurge *int32
 	// MaxUnavailable is how many of the wanted total may be not ready because of a move; nil means any number.
 	MaxUnavailable *int32
@@ -22,8 +24,8 @@ type Change struct {
 // how many replicas the Balancer wants to run, without duplicates that stand in for blocked ones (see Wanted).
 //
 // Growth comes first, then reduction, each in the order of the targets. With limits, a target grows only as far as
-// MaxSurge allows, a target with blocked replicas is probed with at most MaxSurge unready ones, and a target shrinks
-// only as far as the replicas that are ready now stay above wanted − MaxUnavailable; removing unready ones is always
+// MaxSurge allows, a target with blocked replicas is probed with at most MaxSurge + MaxUnavailable unready ones, and
+// a target shrinks only as far as the replicas that are ready now stay above wanted − MaxUnavailable; removing unready ones is always
 // allowed. Called at each round with fresh summaries, the steps end at the goal once everything can start.
 func Step(goal []int32, wanted int64, summaries []Summary, limits Limits) []Change {
 	changes := grow(goal, wanted, summaries, limits)
@@ -45,13 +47,7 @@ func Wanted(spec Spec, options Options) (int64, error) {
 
 func grow(goal []int32, wanted int64, summaries []Summary, limits Limits) []Change {
 	var changes []Change
-	var room int64
-	if limits.MaxSurge != nil {
-		room = wanted + int64(*limits.MaxSurge)
-		for _, s := range summaries {
-			room -= int64(s.Desired - min(s.Blocked, s.Desired))
-		}
-	}
+	room := limits.room(goal, wanted, summaries)
 	for i, s := range summaries {
 		to := goal[i]
 		if to <= s.Desired {
@@ -59,7 +55,7 @@ func grow(goal []int32, wanted int64, summaries []Summary, limits Limits) []Chan
 		}
 		if limits.MaxSurge != nil {
 			if s.fallback(int64(to)) > 0 {
-				to = min(to, max(s.Desired, saturate(int64(s.Ready)+int64(*limits.MaxSurge))))
+				to = min(to, max(s.Desired, saturate(int64(s.Ready)+limits.moving())))
 			}
 			to = min(to, saturate(int64(s.Desired)+max(room, 0)))
 			room -= int64(to - s.Desired)
@@ -69,6 +65,35 @@ func grow(goal []int32, wanted int64, summaries []Summary, limits Limits) []Chan
 		}
 	}
 	return changes
+}
+
+// room is how many replicas may be added now.
+//
+// Blocked replicas of a target that has all that it should get are not counted: others stand in for them. In a
+// target that is still being filled they are the first of a move that has got stuck, which the limits allow for
+// already; counting those keeps the total under wanted + MaxSurge when the move is taken back.
+func (l Limits) room(goal []int32, wanted int64, summaries []Summary) int64 {
+	if l.MaxSurge == nil {
+		return 0
+	}
+	room, stuck := wanted+int64(*l.MaxSurge), int64(0)
+	for i, s := range summaries {
+		room -= int64(s.Desired)
+		if blocked := int64(min(s.Blocked, s.Desired)); s.Desired >= goal[i] {
+			room += blocked
+		} else {
+			stuck += blocked
+		}
+	}
+	return room + max(stuck-l.moving(), 0)
+}
+
+// moving is how many replicas can be on the move at once: shrunk in one target and not ready in the other.
+func (l Limits) moving() int64 {
+	if l.MaxSurge == nil || l.MaxUnavailable == nil {
+		return math.MaxInt32
+	}
+	return int64(*l.MaxSurge) + int64(*l.MaxUnavailable)
 }
 
 func shrink(goal []int32, wanted int64, summaries []Summary, limits Limits) []Change {

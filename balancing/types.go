@@ -60,7 +60,7 @@ const (
 	// targets: 60/30/10 with 5 replicas gives 4/1/0. Adding a replica never takes one from a target.
 	DHondt Rounding = "DHondt"
 	// SainteLague gives each replica to the largest weight/(2·replicas+1), which favours nobody: 60/30/10 with 5
-	// gives 3/1/1. Adding a replica never takes one from a target.
+	// gives 3/2/0. Adding a replica never takes one from a target.
 	SainteLague Rounding = "SainteLague"
 	// LargestRemainder gives everybody the whole part of its share and the rest to the largest fractions. No target
 	// is a whole replica or more away from its share, but adding a replica to the total may move one.

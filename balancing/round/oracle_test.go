@@ -175,7 +175,7 @@ func (c oracleCase) cause(in Input, got oracleOutput) string {
 		return causeWritesGoOn
 	}
 	in.Counting.BlockTerminating = true
-	if c.seen(c.run(in)) {
+	if compatible := c.run(in); c.seen(compatible) || c.firstFailureEnds(compatible) {
 		return causeTerminating
 	}
 	return ""
@@ -192,5 +192,5 @@ func (c oracleCase) firstFailureEnds(got oracleOutput) bool {
 			return false
 		}
 	}
-	return len(got.ScaleUpdates) > len(c.Output.ScaleUpdates)
+	return true
 }
