@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	authenticationv1alpha1 "github.com/gardener/gardener/pkg/apis/authentication/v1alpha1"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
@@ -117,7 +118,7 @@ func (s *stack) stop() {
 	if err := s.let.Stop(); err != nil {
 		s.t.Errorf("stop gardenlet: %v", err)
 	}
-	s.garden.Child().Stop()
+	s.garden.Child().Kill() // asked to stop, it waits for its aggregator's watches
 	if err := s.cluster.Stop(); err != nil {
 		s.t.Errorf("stop management cluster: %v", err)
 	}
@@ -132,9 +133,9 @@ func (s *stack) shoot(ctx context.Context) *gardencorev1beta1.Shoot {
 	return shoot
 }
 
-// TestShoot takes one Shoot through its life: refused by quota, retried, ready,
+// TestShootLifecycle takes one Shoot through its life: refused by quota, retried, ready,
 // used, restarted, hibernated, woken up, deleted.
-func TestShoot(t *testing.T) {
+func TestShootLifecycle(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts real API servers")
 	}
@@ -213,16 +214,11 @@ func (s *stack) failAndRetry(ctx context.Context) {
 
 // adminConfig asks Gardener's own adminkubeconfig.
 func (s *stack) adminConfig(ctx context.Context) *rest.Config {
-	request := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "authentication.gardener.cloud/v1alpha1", "kind": "AdminKubeconfigRequest",
-		"spec": map[string]any{"expirationSeconds": int64(3600)},
-	}}
+	request := &authenticationv1alpha1.AdminKubeconfigRequest{
+		Spec: authenticationv1alpha1.AdminKubeconfigRequestSpec{ExpirationSeconds: new(int64(3600))},
+	}
 	check(s.t, s.client.SubResource("adminkubeconfig").Create(ctx, s.shoot(ctx), request))
-	encoded, _, err := unstructured.NestedString(request.Object, "status", "kubeconfig")
-	check(s.t, err)
-	var text []byte
-	check(s.t, json.Unmarshal(fmt.Appendf(nil, "%q", encoded), &text))
-	config, err := clientcmd.RESTConfigFromKubeConfig(text)
+	config, err := clientcmd.RESTConfigFromKubeConfig(request.Status.Kubeconfig)
 	check(s.t, err)
 	return config
 }
@@ -372,6 +368,7 @@ func newClient(t *testing.T, config *rest.Config) client.Client {
 	scheme := runtime.NewScheme()
 	check(t, clientgoscheme.AddToScheme(scheme))
 	check(t, gardencorev1beta1.AddToScheme(scheme))
+	check(t, authenticationv1alpha1.AddToScheme(scheme))
 	c, err := client.New(config, client.Options{Scheme: scheme})
 	check(t, err)
 	return c
