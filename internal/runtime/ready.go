@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -83,6 +84,17 @@ func (r *Readiness) Check(req *http.Request) error {
 	if err != nil {
 		err = fmt.Errorf("temporal namespace %q does not answer: %w", r.Namespace, err)
 	}
+	r.tell(err)
 	r.checked, r.last = now(), err
 	return err
+}
+
+// tell logs changes: the HTTP answer withholds the reason.
+func (r *Readiness) tell(err error) {
+	switch {
+	case err != nil && (r.last == nil || r.checked.IsZero()):
+		slog.Warn("not ready", "reason", err)
+	case err == nil && (r.last != nil || r.checked.IsZero()):
+		slog.Info("ready")
+	}
 }
