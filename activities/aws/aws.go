@@ -1,0 +1,117 @@
+// Package aws implements the activities of contract/aws.go on the AWS SDK.
+//
+// Every resource is found again by an identity that its creating call already
+// set: a name derived from the owner's identity (buckets, roles, aliases, OIDC
+// providers), a tag (keys, endpoint services) or a caller reference (hosted
+// zones). So a create whose answer was lost is adopted by the next attempt.
+// What has our name but not our identity is foreign: an Ensure answers
+// Conflict, a Delete lets it be.
+//
+// The SDK repeats nothing by itself, because Temporal does, with the error
+// shown; and because a repeated create hides that the first one worked.
+package aws
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+)
+
+// Credentials reads a Provider's access key. The management package implements
+// it over the worker's cache of Secrets.
+type Credentials interface {
+	// AWS returns the access key in the Secret of the Provider namespace/provider,
+	// and a version that changes whenever the key does (such as the Secret's uid
+	// and resourceVersion). Errors are faults.
+	AWS(ctx context.Context, namespace, provider string) (accessKeyID, secretAccessKey string, version string, err error)
+}
+
+// Options configure New. The zero value of each field but Credentials is its
+// default.
+type Options struct {
+	// Credentials is required.
+	Credentials Credentials
+	// Endpoint replaces all AWS endpoints by an emulator's URL, such as
+	// http://127.0.0.1:4566. Empty means AWS.
+	Endpoint string
+	// Rate and Burst limit the calls to one AWS account, over all services but
+	// Route 53, so that one account's work is throttled here before AWS
+	// throttles everybody in it. Default 20 per second, burst 60.
+	Rate  rate.Limit
+	Burst int
+	// DNSRate and DNSBurst limit the calls to Route 53, which grants an account
+	// five a second. Default 5 per second, burst 10.
+	DNSRate  rate.Limit
+	DNSBurst int
+	// Poll is the interval of the Wait… activities. Default 10 s, 1 s with an
+	// Endpoint.
+	Poll time.Duration
+	// Settle bounds how long one call waits for AWS to show what it has just
+	// accepted, before it gives up with a Transient fault. Default 30 s.
+	Settle time.Duration
+	// SettlePoll is how often it looks meanwhile. Default 2 s, 200 ms with an
+	// Endpoint.
+	SettlePoll time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	poll, settlePoll := 10*time.Second, 2*time.Second
+	if o.Endpoint != "" {
+		poll, settlePoll = time.Second, 200*time.Millisecond
+	}
+	setDefault(&o.Rate, 20)
+	setDefault(&o.Burst, 60)
+	setDefault(&o.DNSRate, 5)
+	setDefault(&o.DNSBurst, 10)
+	setDefault(&o.Poll, poll)
+	setDefault(&o.Settle, 30*time.Second)
+	setDefault(&o.SettlePoll, settlePoll)
+	return o
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Activities implements the AWS activities. It is safe for concurrent use.
+type Activities struct {
+	options Options
+	// clients returns the clients of an account; tests replace it.
+	clients func(ctx context.Context, account contract.CloudAccount) (*clients, error)
+}
+
+// New returns the activities.
+func New(o Options) *Activities {
+	o = o.withDefaults()
+	return &Activities{options: o, clients: newFactory(o).get}
+}
+
+// Register registers every AWS activity with a worker, of either queue.
+func (a *Activities) Register(r contract.Registry) {
+	contract.Register(r, contract.VerifyAWSCredentials, a.VerifyAWSCredentials)
+	contract.Register(r, contract.EnsureBucket, a.EnsureBucket)
+	contract.Register(r, contract.DeleteBucket, a.DeleteBucket)
+	contract.Register(r, contract.DiscoverVPC, a.DiscoverVPC)
+	contract.Register(r, contract.EnsureOIDCProvider, a.EnsureOIDCProvider)
+	contract.Register(r, contract.DeleteOIDCProvider, a.DeleteOIDCProvider)
+	contract.Register(r, contract.EnsureHostedZone, a.EnsureHostedZone)
+	contract.Register(r, contract.DeleteHostedZone, a.DeleteHostedZone)
+	contract.Register(r, contract.EnsureKey, a.EnsureKey)
+	contract.Register(r, contract.DeleteKey, a.DeleteKey)
+	contract.Register(r, contract.EnsureRole, a.EnsureRole)
+	contract.Register(r, contract.DeleteRole, a.DeleteRole)
+	contract.Register(r, contract.EnsureEndpointService, a.EnsureEndpointService)
+	contract.Register(r, contract.DeleteEndpointService, a.DeleteEndpointService)
+	contract.Register(r, contract.EnsureRecords, a.EnsureRecords)
+	contract.Register(r, contract.DeleteRecords, a.DeleteRecords)
+	contract.Register(r, contract.SweepAWS, a.SweepAWS)
+	contract.Register(r, contract.ListVPCDependents, a.ListVPCDependents)
+	contract.Register(r, contract.WaitLoadBalancerActive, a.WaitLoadBalancerActive)
+	contract.Register(r, contract.WaitLoadBalancerGone, a.WaitLoadBalancerGone)
+}

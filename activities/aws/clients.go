@@ -1,0 +1,184 @@
+package aws
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/kms"
+	"github.com/aws/aws-sdk-go-v2/service/route53"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"golang.org/x/time/rate"
+
+	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	"github.com/tidbcloud/infra-orchestrator/faults"
+)
+
+// clients are the service clients of one account, region and access key.
+type clients struct {
+	identity contract.AWSIdentity
+	region   string
+
+	ec2     *ec2.Client
+	elb     *elb.Client
+	iam     *iam.Client
+	kms     *kms.Client
+	route53 *route53.Client
+	s3      *s3.Client
+	sts     *sts.Client
+}
+
+// factory makes clients, and keeps them until their access key changes.
+type factory struct {
+	options Options
+	http    *http.Client
+
+	mu       sync.Mutex
+	sets     map[contract.CloudAccount]versioned
+	limiters map[string]limiters
+}
+
+type versioned struct {
+	version string
+	clients *clients
+}
+
+// limiters are the token buckets of one account, shared by all its regions.
+type limiters struct{ general, dns *rate.Limiter }
+
+func newFactory(o Options) *factory {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = 16
+	return &factory{
+		options: o,
+		// One call may take long (DeleteObjects), but none takes minutes.
+		http:     &http.Client{Transport: transport, Timeout: 60 * time.Second},
+		sets:     map[contract.CloudAccount]versioned{},
+		limiters: map[string]limiters{},
+	}
+}
+
+// get returns the account's clients. The first call with an access key asks
+// STS whose it is, and refuses the key of another account.
+func (f *factory) get(ctx context.Context, account contract.CloudAccount) (*clients, error) {
+	resource := "Provider/" + account.Namespace + "/" + account.Provider
+	id, secret, version, err := f.options.Credentials.AWS(ctx, account.Namespace, account.Provider)
+	if err != nil {
+		return nil, err
+	}
+	if id == "" || secret == "" {
+		return nil, faults.New(faults.Auth, "CredentialsEmpty", resource,
+			"the Provider's Secret lacks accessKeyID or secretAccessKey")
+	}
+	f.mu.Lock()
+	set := f.sets[account]
+	f.mu.Unlock()
+	if set.clients != nil && set.version == version {
+		return set.clients, nil
+	}
+	c, err := f.dial(ctx, account, id, secret)
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	f.sets[account] = versioned{version, c}
+	f.mu.Unlock()
+	return c, nil
+}
+
+// dial makes the clients and asks STS who they are.
+func (f *factory) dial(ctx context.Context, account contract.CloudAccount, id, secret string) (c *clients, err error) {
+	limits := f.limits(account)
+	general := &client{http: f.http, limiter: limits.general, account: account.AccountID}
+	config := awssdk.Config{
+		Region:      account.Region,
+		Credentials: credentials.NewStaticCredentialsProvider(id, secret, ""),
+		HTTPClient:  general,
+		Retryer:     func() awssdk.Retryer { return awssdk.NopRetryer{} },
+		AppID:       "infra-orchestrator",
+	}
+	if f.options.Endpoint != "" {
+		config.BaseEndpoint = &f.options.Endpoint
+	}
+	dns := config.Copy()
+	dns.HTTPClient = &client{http: f.http, limiter: limits.dns, account: account.AccountID}
+	c = &clients{
+		region:  account.Region,
+		ec2:     ec2.NewFromConfig(config),
+		elb:     elb.NewFromConfig(config),
+		iam:     iam.NewFromConfig(config),
+		kms:     kms.NewFromConfig(config),
+		route53: route53.NewFromConfig(dns),
+		s3:      s3.NewFromConfig(config, func(o *s3.Options) { o.UsePathStyle = f.options.Endpoint != "" }),
+		sts:     sts.NewFromConfig(config),
+	}
+	c.identity, err = c.whoami(ctx, account)
+	return c, err
+}
+
+// whoami asks STS whose the access key is, and refuses that of an account that
+// the Provider does not name.
+func (c *clients) whoami(ctx context.Context, account contract.CloudAccount) (contract.AWSIdentity, error) {
+	resource := "Provider/" + account.Namespace + "/" + account.Provider
+	who, err := c.sts.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+	if err != nil {
+		return contract.AWSIdentity{}, faults.FromAWS(err, resource)
+	}
+	id := contract.AWSIdentity{ARN: awssdk.ToString(who.Arn), AccountID: awssdk.ToString(who.Account)}
+	if account.AccountID != "" && id.AccountID != account.AccountID {
+		return id, faults.New(faults.Auth, "WrongAccount", resource,
+			"the access key belongs to AWS account %s, the Provider names %s", id.AccountID, account.AccountID).
+			WithHint(faults.OwnerOperator, "put an access key of the named account into the Provider's Secret; the operation goes on by itself")
+	}
+	return id, nil
+}
+
+func (f *factory) limits(account contract.CloudAccount) limiters {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	l, ok := f.limiters[account.AccountID]
+	if !ok {
+		l = limiters{rate.NewLimiter(f.options.Rate, f.options.Burst), rate.NewLimiter(f.options.DNSRate, f.options.DNSBurst)}
+		f.limiters[account.AccountID] = l
+	}
+	return l
+}
+
+// client sends requests within the account's rate. It sends bodies from
+// memory: the SDK closes a body as soon as the answer's head arrives, which
+// against servers that answer early breaks the connection and makes a create
+// look failed.
+type client struct {
+	http    *http.Client
+	limiter *rate.Limiter
+	account string
+}
+
+func (c *client) Do(r *http.Request) (*http.Response, error) {
+	if err := c.limiter.Wait(r.Context()); err != nil {
+		if r.Context().Err() != nil {
+			return nil, r.Context().Err()
+		}
+		// The deadline comes before the token would.
+		return nil, faults.New(faults.Throttled, "RateLimited", "AWS account "+c.account,
+			"this control plane's own limit of calls to the account is used up")
+	}
+	if r.Body != nil && r.Body != http.NoBody {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, fmt.Errorf("read request body: %w", err)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	return c.http.Do(r)
+}

@@ -1,0 +1,17 @@
+package aws
+
+import (
+	"context"
+
+	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+)
+
+// VerifyAWSCredentials implements contract.VerifyAWSCredentials. It asks STS each
+// time, since a key can be revoked.
+func (a *Activities) VerifyAWSCredentials(ctx context.Context, in contract.CloudAccount) (contract.AWSIdentity, error) {
+	c, err := a.clients(ctx, in)
+	if err != nil {
+		return contract.AWSIdentity{}, err
+	}
+	return c.whoami(ctx, in)
+}

@@ -1,0 +1,187 @@
+package aws
+
+import (
+	"context"
+	"strings"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	kmstypes "github.com/aws/aws-sdk-go-v2/service/kms/types"
+	"github.com/aws/aws-sdk-go-v2/service/route53"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	"github.com/tidbcloud/infra-orchestrator/faults"
+)
+
+// SweepAWS implements contract.SweepAWS. Where a service cannot list by tag,
+// only names that derive from the identity are asked for their tags, so that a
+// sweep stays cheap in an account with thousands of roles. A retained bucket is
+// in the list.
+func (a *Activities) SweepAWS(ctx context.Context, in contract.SweepInput) (contract.Leftovers, error) {
+	if err := needIdentity(in.Owner); err != nil {
+		return contract.Leftovers{}, err
+	}
+	c, err := a.clients(ctx, in.Account)
+	if err != nil {
+		return contract.Leftovers{}, err
+	}
+	s := &sweep{a: a, c: c, in: in, prefix: "ic-" + in.Owner.ID8() + "-"}
+	for _, list := range []func(context.Context) error{
+		s.endpointServices, s.loadBalancers, s.zones, s.roles, s.oidcProviders, s.keys, s.buckets,
+	} {
+		if err := list(ctx); err != nil {
+			return contract.Leftovers{}, faults.FromAWS(err, "sweep for "+in.Owner.String())
+		}
+	}
+	return s.left, nil
+}
+
+type sweep struct {
+	a      *Activities
+	c      *clients
+	in     contract.SweepInput
+	prefix string // of the owner's names
+	left   contract.Leftovers
+}
+
+func (s *sweep) found(kind, id string) { add(&s.left, s.c, kind, id, "") }
+
+func (s *sweep) ours(identity string) bool { return identity == s.in.Owner.ID }
+
+func (s *sweep) endpointServices(ctx context.Context) error {
+	all, err := endpointServices(ctx, s.c.ec2, s.in.Owner.ID)
+	for _, e := range all {
+		s.found(typeEndpoint, awssdk.ToString(e.ServiceId))
+	}
+	return err
+}
+
+func (s *sweep) loadBalancers(ctx context.Context) error {
+	all, err := loadBalancers(ctx, s.c.elb)
+	if err != nil {
+		return err
+	}
+	arns, err := taggedLoadBalancers(ctx, s.c.elb, all, func(tags []elbtypes.Tag) bool { return s.ours(identityIn(tags, elbTag)) })
+	for _, arn := range arns {
+		s.found(typeLB, arn)
+	}
+	return err
+}
+
+func (s *sweep) zones(ctx context.Context) error {
+	pages := route53.NewListHostedZonesPaginator(s.c.route53, &route53.ListHostedZonesInput{})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, z := range page.HostedZones {
+			if madeBy(z, s.in.Owner.ID) {
+				s.found(typeZone, zoneID(z.Id))
+			}
+		}
+	}
+	return nil
+}
+
+func (s *sweep) roles(ctx context.Context) error {
+	pages := iam.NewListRolesPaginator(s.c.iam, &iam.ListRolesInput{})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, r := range page.Roles {
+			if !strings.HasPrefix(awssdk.ToString(r.RoleName), s.prefix) {
+				continue
+			}
+			tags, err := s.c.iam.ListRoleTags(ctx, &iam.ListRoleTagsInput{RoleName: r.RoleName})
+			if err := faults.IgnoreGone(faults.FromAWS(err, "IAM role "+awssdk.ToString(r.RoleName))); err != nil {
+				return err
+			}
+			if err == nil && s.ours(identityIn(tags.Tags, iamTag)) {
+				s.found(typeRole, awssdk.ToString(r.Arn))
+			}
+		}
+	}
+	return nil
+}
+
+// oidcProviders asks each for its tags; an account has a hundred at most.
+func (s *sweep) oidcProviders(ctx context.Context) error {
+	all, err := s.c.iam.ListOpenIDConnectProviders(ctx, &iam.ListOpenIDConnectProvidersInput{})
+	if err != nil {
+		return err
+	}
+	for _, p := range all.OpenIDConnectProviderList {
+		tags, err := s.c.iam.ListOpenIDConnectProviderTags(ctx, &iam.ListOpenIDConnectProviderTagsInput{OpenIDConnectProviderArn: p.Arn})
+		if err := faults.IgnoreGone(faults.FromAWS(err, "IAM OIDC provider "+awssdk.ToString(p.Arn))); err != nil {
+			return err
+		}
+		if err == nil && s.ours(identityIn(tags.Tags, iamTag)) {
+			s.found(typeOIDC, awssdk.ToString(p.Arn))
+		}
+	}
+	return nil
+}
+
+// keys lists our aliases, the keys behind them, and our keys without an alias.
+// A key pending deletion is on its way out and does not count.
+func (s *sweep) keys(ctx context.Context) error {
+	k := &key{a: s.a, c: s.c, kms: s.c.kms, in: contract.AWSResourceInput{Account: s.in.Account, Owner: s.in.Owner, Name: "alias/" + s.prefix}}
+	aliases, err := k.aliases(ctx)
+	if err != nil {
+		return err
+	}
+	keys, err := k.unaliased(ctx)
+	if err != nil {
+		return err
+	}
+	for _, alias := range aliases {
+		if !strings.HasPrefix(awssdk.ToString(alias.AliasName), k.in.Name) || alias.TargetKeyId == nil {
+			continue
+		}
+		m, err := k.ifOurs(ctx, *alias.TargetKeyId)
+		if err != nil {
+			return err
+		}
+		if m != nil {
+			s.found(typeAlias, awssdk.ToString(alias.AliasArn))
+			keys = append(keys, m)
+		}
+	}
+	for _, m := range keys {
+		if m.KeyState != kmstypes.KeyStatePendingDeletion {
+			s.found(typeKey, awssdk.ToString(m.Arn))
+		}
+	}
+	return nil
+}
+
+func (s *sweep) buckets(ctx context.Context) error {
+	pages := s3.NewListBucketsPaginator(s.c.s3, &s3.ListBucketsInput{Prefix: &s.prefix})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, found := range page.Buckets {
+			name := awssdk.ToString(found.Name)
+			if !strings.HasPrefix(name, s.prefix) {
+				continue
+			}
+			b := &bucket{a: s.a, c: s.c, s3: s.c.s3, name: &name, owner: &s.c.identity.AccountID,
+				in: contract.AWSResourceInput{Account: s.in.Account, Owner: s.in.Owner, Name: name}}
+			identity, err := b.identity(ctx)
+			if err := faults.IgnoreGone(err); err != nil {
+				return err
+			}
+			if err == nil && (identity == "" || s.ours(identity)) { // untagged: see adoptUntagged
+				s.found(typeBucket, b.arn())
+			}
+		}
+	}
+	return nil
+}
