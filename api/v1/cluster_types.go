@@ -9,9 +9,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:validation:XValidation:rule="!(oldSelf.paused && self.paused) || (self.topology == oldSelf.topology && self.version == oldSelf.version && self.endpoints == oldSelf.endpoints)",message="topology, version and endpoints are frozen while the Cluster is paused; set paused to false first"
 // +kubebuilder:validation:XValidation:rule="self.topology == oldSelf.topology",message="keep topology as it was: scaling a Cluster is not supported yet"
 // +kubebuilder:validation:XValidation:rule="self.version == oldSelf.version",message="keep version as it was: upgrading a Cluster is not supported yet"
-// +kubebuilder:validation:XValidation:rule="self.endpoints == oldSelf.endpoints",message="keep endpoints as they were: changing the endpoints of a Cluster is not supported yet"
 // +kubebuilder:validation:XValidation:rule="self.backupPolicy == oldSelf.backupPolicy",message="keep backupPolicy as it was: changing the backup policy of a Cluster is not supported yet"
-// +kubebuilder:validation:XValidation:rule="self.?rootPasswordSecretRef == oldSelf.?rootPasswordSecretRef",message="keep rootPasswordSecretRef as it was: rotating the root password is not supported yet"
+// +kubebuilder:validation:XValidation:rule="has(self.rootPasswordSecretRef) == has(oldSelf.rootPasswordSecretRef) && (!has(self.rootPasswordSecretRef) || self.rootPasswordSecretRef.name == oldSelf.rootPasswordSecretRef.name)",message="keep rootPasswordSecretRef as it was: rotating the root password is not supported yet"
 // +kubebuilder:validation:XValidation:rule="!has(self.pausePolicy)",message="remove pausePolicy: pausing is not supported yet"
 type ClusterSpec struct {
 	// Network is the name of the Network. Immutable.
@@ -59,20 +58,20 @@ type ClusterSpec struct {
 	PausePolicy *PausePolicy `json:"pausePolicy,omitempty"`
 	// Bootstrap says how the database gets its first data. Immutable.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Cluster"
-	// +kubebuilder:default={}
+	// +kubebuilder:default={mode: Empty}
 	// +optional
 	Bootstrap Bootstrap `json:"bootstrap,omitempty"`
 	// Encryption of the volumes at rest. Immutable.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Cluster with another encryption"
-	// +kubebuilder:default={}
+	// +kubebuilder:default={mode: ServiceManaged}
 	// +optional
 	Encryption Encryption `json:"encryption,omitempty"`
 	// Endpoints are the ways into the database.
-	// +kubebuilder:default={}
+	// +kubebuilder:default={public: {enabled: false}, private: {enabled: true}}
 	// +optional
 	Endpoints Endpoints `json:"endpoints,omitempty"`
 	// BackupPolicy says when the database is backed up by itself.
-	// +kubebuilder:default={}
+	// +kubebuilder:default={schedule: Daily, timeUTC: "02:00", retentionDays: 7, pitr: false}
 	// +optional
 	BackupPolicy BackupPolicy `json:"backupPolicy,omitempty"`
 	// RetainBackups keeps backups when the Cluster is deleted.
@@ -190,8 +189,8 @@ const (
 )
 
 // Encryption of the volumes at rest.
-// +kubebuilder:validation:XValidation:rule="self.mode == 'Customer' ? has(self.customerKeyARN) && self.customerKeyARN != ” : true",message="customerKeyARN is required with mode Customer"
-// +kubebuilder:validation:XValidation:rule="self.mode != 'Customer' ? !has(self.customerKeyARN) || self.customerKeyARN == ” : true",message="customerKeyARN goes with mode Customer only; remove it or set mode to Customer"
+// +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'Customer' || (has(self.customerKeyARN) && size(self.customerKeyARN) > 0)",message="customerKeyARN is required with mode Customer"
+// +kubebuilder:validation:XValidation:rule="(has(self.mode) && self.mode == 'Customer') || !has(self.customerKeyARN) || size(self.customerKeyARN) == 0",message="customerKeyARN goes with mode Customer only; remove it or set mode to Customer"
 type Encryption struct {
 	// Mode: None, ServiceManaged or Customer.
 	// +kubebuilder:default=ServiceManaged
@@ -207,24 +206,25 @@ type Encryption struct {
 // Endpoints are the ways into the database.
 type Endpoints struct {
 	// Public is reached over the Internet.
-	// +kubebuilder:default={}
+	// +kubebuilder:default={enabled: false}
 	// +optional
 	Public PublicEndpoint `json:"public,omitempty"`
 	// Private is reached through the cloud's private link.
-	// +kubebuilder:default={}
+	// +kubebuilder:default={enabled: true}
 	// +optional
 	Private PrivateEndpoint `json:"private,omitempty"`
 }
 
 // PublicEndpoint is reached over the Internet.
-// +kubebuilder:validation:XValidation:rule="!self.enabled || (has(self.allowCIDRs) && size(self.allowCIDRs) > 0)",message="allowCIDRs is required when the public endpoint is enabled; 0.0.0.0/0 lets everybody in"
+// +kubebuilder:validation:XValidation:rule="!has(self.enabled) || !self.enabled || (has(self.allowCIDRs) && size(self.allowCIDRs) > 0)",message="allowCIDRs is required when the public endpoint is enabled; 0.0.0.0/0 lets everybody in"
 type PublicEndpoint struct {
 	// Enabled makes the endpoint.
+	// +kubebuilder:validation:XValidation:rule="!self",message="set enabled to false: the public endpoint is not supported yet"
 	// +kubebuilder:default=false
 	// +optional
 	Enabled bool `json:"enabled,omitempty"`
 	// AllowCIDRs are the ranges that may connect.
-	// +listType=set
+	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=60
 	// +optional
 	AllowCIDRs []CIDR `json:"allowCIDRs,omitempty"`
@@ -237,13 +237,14 @@ type PrincipalARN string
 
 // PrivateEndpoint is reached through the cloud's private link.
 // +kubebuilder:validation:XValidation:rule="!has(self.consumerProjects)",message="remove consumerProjects: cloud GCP is not supported yet"
+// +kubebuilder:validation:XValidation:rule="(has(self.enabled) == has(oldSelf.enabled) && (!has(self.enabled) || self.enabled == oldSelf.enabled)) && (has(self.allowedPrincipals) == has(oldSelf.allowedPrincipals) && (!has(self.allowedPrincipals) || self.allowedPrincipals == oldSelf.allowedPrincipals))",message="keep endpoints as they were: changing the endpoints of a Cluster is not supported yet"
 type PrivateEndpoint struct {
 	// Enabled makes the endpoint.
 	// +kubebuilder:default=true
 	// +optional
 	Enabled *bool `json:"enabled,omitempty"`
 	// AllowedPrincipals may ask for a connection (AWS).
-	// +listType=set
+	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
 	// +optional
 	AllowedPrincipals []PrincipalARN `json:"allowedPrincipals,omitempty"`
@@ -276,7 +277,7 @@ const (
 )
 
 // BackupPolicy says when the database is backed up by itself.
-// +kubebuilder:validation:XValidation:rule="self.schedule != 'Weekly' || self.pitr",message="schedule Weekly needs pitr, so that no week is lost; use Daily without it"
+// +kubebuilder:validation:XValidation:rule="!has(self.schedule) || self.schedule != 'Weekly' || (has(self.pitr) && self.pitr)",message="schedule Weekly needs pitr, so that no week is lost; use Daily without it"
 type BackupPolicy struct {
 	// Schedule: None, Daily or Weekly. Weekly needs PITR.
 	// +kubebuilder:default=Daily

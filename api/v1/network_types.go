@@ -7,11 +7,11 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // Optional immutable fields are compared as optionals: they can be neither
 // added nor removed later, as their default is in use already.
 //
-// +kubebuilder:validation:XValidation:rule="self.?account == oldSelf.?account",message="account is immutable, also when it was not given at first: it is the Provider's"
-// +kubebuilder:validation:XValidation:rule="self.?tenantProject == oldSelf.?tenantProject",message="tenantProject is immutable, also when it was not given at first"
-// +kubebuilder:validation:XValidation:rule="self.?shootName == oldSelf.?shootName",message="shootName is immutable, also when it was not given at first: Gardener cannot rename a Shoot"
-// +kubebuilder:validation:XValidation:rule="self.?zones == oldSelf.?zones",message="keep zones as they were: adding zones to a Network is not supported yet"
-// +kubebuilder:validation:XValidation:rule="self.?kubernetesVersion == oldSelf.?kubernetesVersion",message="keep kubernetesVersion as it was: changing the version of a Network is not supported yet"
+// +kubebuilder:validation:XValidation:rule="has(self.account) == has(oldSelf.account) && (!has(self.account) || self.account == oldSelf.account)",message="account is immutable, also when it was not given at first: it is the Provider's"
+// +kubebuilder:validation:XValidation:rule="has(self.tenantProject) == has(oldSelf.tenantProject) && (!has(self.tenantProject) || self.tenantProject == oldSelf.tenantProject)",message="tenantProject is immutable, also when it was not given at first"
+// +kubebuilder:validation:XValidation:rule="has(self.shootName) == has(oldSelf.shootName) && (!has(self.shootName) || self.shootName == oldSelf.shootName)",message="shootName is immutable, also when it was not given at first: Gardener cannot rename a Shoot"
+// +kubebuilder:validation:XValidation:rule="has(self.zones) == has(oldSelf.zones) && (!has(self.zones) || self.zones == oldSelf.zones)",message="keep zones as they were: adding zones to a Network is not supported yet"
+// +kubebuilder:validation:XValidation:rule="has(self.kubernetesVersion) == has(oldSelf.kubernetesVersion) && (!has(self.kubernetesVersion) || self.kubernetesVersion == oldSelf.kubernetesVersion)",message="keep kubernetesVersion as it was: changing the version of a Network is not supported yet"
 // +kubebuilder:validation:XValidation:rule="self.purpose == oldSelf.purpose",message="keep purpose as it was: changing the purpose of a Network is not supported yet"
 // +kubebuilder:validation:XValidation:rule="self.maintenanceWindow == oldSelf.maintenanceWindow",message="keep maintenanceWindow as it was: changing the window of a Network is not supported yet"
 // +kubebuilder:validation:XValidation:rule="self.systemPool == oldSelf.systemPool",message="keep systemPool as it was: changing the system pool of a Network is not supported yet"
@@ -50,7 +50,7 @@ type NetworkSpec struct {
 	ShootName string `json:"shootName,omitempty"`
 	// CIDR are the address ranges. Immutable.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Network with other ranges"
-	// +kubebuilder:default={}
+	// +kubebuilder:default={vpc: "10.250.0.0/16", pods: "100.64.0.0/11", services: "100.104.0.0/13"}
 	// +optional
 	CIDR NetworkCIDR `json:"cidr,omitempty"`
 	// ExistingVPC puts the Network into a VPC that exists already.
@@ -68,11 +68,11 @@ type NetworkSpec struct {
 	// +optional
 	Purpose string `json:"purpose,omitempty"`
 	// MaintenanceWindow is when Gardener may maintain the Shoot.
-	// +kubebuilder:default={}
+	// +kubebuilder:default={begin: "220000+0000", end: "230000+0000"}
 	// +optional
 	MaintenanceWindow MaintenanceWindow `json:"maintenanceWindow,omitempty"`
 	// SystemPool is the worker pool of everything that is not a Cluster.
-	// +kubebuilder:default={}
+	// +kubebuilder:default={machineClass: "4C16G", minimum: 2, maximum: 3}
 	// +optional
 	SystemPool SystemPool `json:"systemPool,omitempty"`
 	// Hibernation says when the Network sleeps.
@@ -80,19 +80,19 @@ type NetworkSpec struct {
 	Hibernation *HibernationPolicy `json:"hibernation,omitempty"`
 	// DNS of the Network's Clusters. Immutable.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Network with another visibility"
-	// +kubebuilder:default={}
+	// +kubebuilder:default={visibility: Private}
 	// +optional
 	DNS NetworkDNS `json:"dns,omitempty"`
 	// GCP holds what only Networks on GCP have.
 	// +optional
 	GCP *GCPNetwork `json:"gcp,omitempty"`
 	// Bucket holds backups and imports.
-	// +kubebuilder:default={}
+	// +kubebuilder:default={retain: true}
 	// +optional
 	Bucket NetworkBucket `json:"bucket,omitempty"`
 	// O11y is the observability agent. It is effective only when the
 	// controllers run with --enable-o11y-agent.
-	// +kubebuilder:default={}
+	// +kubebuilder:default={enabled: true}
 	// +optional
 	O11y NetworkO11y `json:"o11y,omitempty"`
 	// DeletionPolicy says what happens to external resources on deletion.

@@ -5,8 +5,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // ProviderSpec is a cloud account that Networks are made in.
 // +kubebuilder:validation:XValidation:rule="has(self.aws) != has(self.gcp)",message="exactly one of aws and gcp must be set: the one of the ProviderType's cloud"
 // +kubebuilder:validation:XValidation:rule="!has(self.gcp)",message="remove gcp and set aws: cloud GCP is not supported yet"
-// +kubebuilder:validation:XValidation:rule="self.?project == oldSelf.?project",message="project is immutable, also when it was not given at first; create another Provider for another project"
-// +kubebuilder:validation:XValidation:rule="self.?dns.?domain == oldSelf.?dns.?domain",message="dns.domain is immutable: the DNS zones of Networks lie in it; create another Provider for another domain"
+// +kubebuilder:validation:XValidation:rule="has(self.project) == has(oldSelf.project) && (!has(self.project) || self.project == oldSelf.project)",message="project is immutable, also when it was not given at first; create another Provider for another project"
+// +kubebuilder:validation:XValidation:rule="has(self.dns) == has(oldSelf.dns) && (!has(self.dns) || self.dns.domain == oldSelf.dns.domain)",message="dns.domain is immutable: the DNS zones of Networks lie in it; create another Provider for another domain"
 type ProviderSpec struct {
 	// Type is the name of a ProviderType. Immutable.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Provider for another type"

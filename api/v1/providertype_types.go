@@ -39,7 +39,7 @@ type ProviderTypeSpec struct {
 	// +kubebuilder:validation:MaxItems=16
 	StorageClasses []StorageClass `json:"storageClasses"`
 	// NetworkLimits bound the address ranges of Networks.
-	// +kubebuilder:default={}
+	// +kubebuilder:default={minPrefix: 16, maxPrefix: 23}
 	// +optional
 	NetworkLimits NetworkLimits `json:"networkLimits,omitempty"`
 	// Timeouts of steps, and idle times.
