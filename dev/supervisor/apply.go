@@ -183,16 +183,19 @@ func decodeManifests(data []byte) ([]*unstructured.Unstructured, error) {
 		if err != nil {
 			return nil, err
 		}
-		content := map[string]any{}
-		if err := yaml.Unmarshal(document, &content); err != nil {
+		data, err := yaml.YAMLToJSON(document)
+		if err != nil {
 			return nil, err
 		}
-		if len(content) == 0 {
+		if string(data) == "null" {
 			continue
 		}
-		object := &unstructured.Unstructured{Object: content}
-		if object.GetKind() == "" || object.GetName() == "" {
-			return nil, errors.New("a document lacks kind or metadata.name")
+		object := &unstructured.Unstructured{}
+		if err := object.UnmarshalJSON(data); err != nil {
+			return nil, err
+		}
+		if object.GetName() == "" {
+			return nil, fmt.Errorf("a document of kind %s lacks metadata.name", object.GetKind())
 		}
 		objects = append(objects, object)
 	}

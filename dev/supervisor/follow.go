@@ -115,7 +115,7 @@ func progressLine(object *unstructured.Unstructured) string {
 	}
 	phase := text("phase")
 	if phase == "" {
-		return "waiting for the bridge to notice it"
+		return "not seen by a worker yet"
 	}
 	if isReady(object) {
 		return fmt.Sprintf("%-9s 100 %%  Ready", phase)
