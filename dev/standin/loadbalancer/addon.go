@@ -58,7 +58,7 @@ func Addon(o Options) gardenlet.ShootAddon {
 
 // run serves one shoot until ctx ends.
 func run(ctx context.Context, o Options, shoot gardenlet.ShootInfo) error {
-	logger := logr.FromSlogHandler(o.Log.With("shoot", shoot.TechnicalID, "part", clientName).Handler())
+	logger := logr.FromSlogHandler(o.Log.With("shoot", shoot.TechnicalID).Handler())
 	manager, err := ctrl.NewManager(shoot.Config, ctrl.Options{
 		Scheme: clientgoscheme.Scheme, Logger: logger, Metrics: metricsserver.Options{BindAddress: "0"},
 	})

@@ -2,177 +2,279 @@ package tidboperator
 
 import (
 	"context"
-	"fmt"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// order in which components start and upgrade (T1: tidb_cluster_control.go).
-var order = []string{"pd", "tikv", "tidb", "tiflash"}
+// Phases of a component.
+const (
+	phaseNormal  = "Normal"
+	phaseUpgrade = "Upgrade"
+	phaseScale   = "Scale"
+	phaseSuspend = "Suspend"
+)
 
-// notReady is the reason of condition Ready while a component is not.
-var notReady = map[string][2]string{
-	"pd":      {"PDUnhealthy", "PD(s) are not healthy"},
-	"tikv":    {"TiKVStoreNotUp", "TiKV store(s) are not up"},
-	"tidb":    {"TiDBUnhealthy", "TiDB(s) are not healthy"},
-	"tiflash": {"TiFlashStoreNotUp", "TiFlash store(s) are not up"},
+// state is one look at one component.
+type state struct {
+	c     *component
+	phase string
+	set   *appsv1.StatefulSet // nil when there is none
+	pods  []corev1.Pod        // by ordinal
+	// well are the names of Pods whose members are healthy.
+	well []string
 }
 
-// syncCluster does one round of a TidbCluster.
-func (o *operator) syncCluster(ctx context.Context, tc *unstructured.Unstructured) error {
-	if paused, _, _ := unstructured.NestedBool(tc.Object, "spec", "paused"); paused || tc.GetDeletionTimestamp() != nil {
-		return nil
+// complete reports whether all wanted members are healthy.
+func (s *state) complete() bool {
+	return s != nil && s.set != nil && len(s.well) >= int(s.c.Replicas) && s.c.Replicas > 0
+}
+
+// settled reports whether the StatefulSet is what it should be.
+func (s *state) settled() bool {
+	return s.set != nil && s.set.Status.ObservedGeneration >= s.set.Generation &&
+		s.set.Status.CurrentRevision == s.set.Status.UpdateRevision && s.set.Status.Replicas == *s.set.Spec.Replicas
+}
+
+// syncCluster brings one TidbCluster a step forward and tells its status.
+func (op *operator) syncCluster(ctx context.Context, tc *unstructured.Unstructured) (time.Duration, error) {
+	s, components, err := decode(tc)
+	if err != nil {
+		return 0, err
 	}
-	if err := o.syncVolumes(ctx, tc); err != nil {
-		return err
+	if s.Paused || tc.GetDeletionTimestamp() != nil {
+		return resync, nil
 	}
-	before := tc.DeepCopy()
-	status, _, _ := unstructured.NestedMap(tc.Object, "status")
-	if status == nil {
-		status = map[string]any{}
-	}
-	waiting := ""
-	for _, name := range order {
-		c, ok, err := componentOf(tc, name)
-		if err != nil {
-			return err
-		}
-		if !ok || waiting != "" {
+	states := map[string]*state{}
+	for _, name := range startOrder {
+		c := components[name]
+		if c == nil {
 			continue
 		}
-		healthy, err := o.syncComponent(ctx, tc, c, status)
-		if err != nil {
-			return err
-		}
-		if !healthy {
-			waiting = name
+		if states[name], err = op.look(ctx, tc, c); err != nil {
+			return 0, err
 		}
 	}
-	if status["clusterID"] == nil && waiting != "pd" {
-		status["clusterID"] = clusterID(tc)
+	for _, name := range startOrder {
+		if states[name] == nil {
+			continue
+		}
+		if err := op.syncComponent(ctx, tc, s, states, states[name]); err != nil {
+			return 0, err
+		}
 	}
-	setReady(status, waiting, time.Now())
-	return o.writeStatus(ctx, before, tc, status)
+	if err := op.syncVolumes(ctx, tc, s); err != nil {
+		return 0, err
+	}
+	status := buildStatus(tc, s, states)
+	if err := op.writeStatus(ctx, tc, status); err != nil {
+		return 0, err
+	}
+	for _, st := range states {
+		if !s.suspended(st.c) && !st.complete() || st.phase == phaseUpgrade || st.phase == phaseScale {
+			return op.scaled(pollBusy), nil
+		}
+	}
+	return resync, nil
 }
 
-// syncComponent brings one component to its spec and into status; healthy
-// means that the next one may start.
-func (o *operator) syncComponent(ctx context.Context, tc *unstructured.Unstructured, c component, status map[string]any) (healthy bool, err error) {
-	for _, s := range services(tc, c) {
-		if err := o.ensure(ctx, s); err != nil {
-			return false, err
-		}
-	}
-	want, err := statefulSet(tc, c)
-	if err != nil {
-		return false, err
-	}
-	set, phase, err := o.ensureStatefulSet(ctx, want)
-	if err != nil {
-		return false, err
-	}
-	ready := set.Status.ReadyReplicas == c.Replicas && set.Status.Replicas == c.Replicas &&
-		set.Status.UpdatedReplicas == c.Replicas && set.Status.ObservedGeneration == set.Generation
-	key := string(tc.GetUID()) + "/" + c.name
-	if !ready {
-		delete(o.since, key)
-	}
-	healthy = ready && o.elapsed(key, startTime) && !o.stuck(tc, c.name)
-	if healthy {
-		phase = "Normal"
-	}
-	old, _ := status[c.name].(map[string]any)
-	status[c.name], err = componentStatus(tc, c, set, phase, healthy, old)
-	return healthy, err
-}
-
-// ensureStatefulSet creates or updates the StatefulSet; phase is what the
-// component does while it is not healthy.
-func (o *operator) ensureStatefulSet(ctx context.Context, want *appsv1.StatefulSet) (*appsv1.StatefulSet, string, error) {
-	var have appsv1.StatefulSet
-	err := o.client.Get(ctx, client.ObjectKeyFromObject(want), &have)
+// look reads what exists of a component.
+func (op *operator) look(ctx context.Context, tc *unstructured.Unstructured, c *component) (*state, error) {
+	st := &state{c: c}
+	st.phase, _, _ = unstructured.NestedString(tc.Object, "status", c.name, "phase")
+	var set appsv1.StatefulSet
+	err := op.client.Get(ctx, client.ObjectKey{Namespace: tc.GetNamespace(), Name: tc.GetName() + "-" + c.name}, &set)
 	if client.IgnoreNotFound(err) != nil {
-		return nil, "", err
+		return nil, err
 	}
-	if err != nil {
-		return want, "Normal", o.client.Create(ctx, want)
+	if err != nil || !metav1.IsControlledBy(&set, tc) {
+		return st, nil
 	}
-	phase := "Normal"
-	changed := have.DeepCopy()
-	if *have.Spec.Replicas != *want.Spec.Replicas {
-		phase, changed.Spec.Replicas = "Scale", want.Spec.Replicas
+	st.set = &set
+	var pods corev1.PodList
+	if err := op.client.List(ctx, &pods, client.InNamespace(tc.GetNamespace()), client.MatchingLabels(labels(tc.GetName(), c.name))); err != nil {
+		return nil, err
 	}
-	if have.Spec.Template.Spec.Containers[0].Image != want.Spec.Template.Spec.Containers[0].Image {
-		phase, changed.Spec.Template = "Upgrade", want.Spec.Template
+	st.pods = pods.Items
+	slices.SortFunc(st.pods, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	if op.stuck(tc, c.name) {
+		return st, nil
 	}
-	if have.Status.CurrentRevision != have.Status.UpdateRevision {
-		phase = "Upgrade"
-	}
-	if equality.Semantic.DeepEqual(have.Spec, changed.Spec) {
-		return &have, phase, nil
-	}
-	return changed, phase, o.client.Update(ctx, changed)
-}
-
-// ensure creates an object that never changes afterwards.
-func (o *operator) ensure(ctx context.Context, want client.Object) error {
-	have := want.DeepCopyObject().(client.Object)
-	err := o.client.Get(ctx, client.ObjectKeyFromObject(want), have)
-	if client.IgnoreNotFound(err) != nil || err == nil {
-		return err
-	}
-	return o.client.Create(ctx, want)
-}
-
-// writeStatus writes as v1 does: a whole update of the object, since there is
-// no status subresource; so metadata.generation grows with it.
-func (o *operator) writeStatus(ctx context.Context, before, tc *unstructured.Unstructured, status map[string]any) error {
-	if err := unstructured.SetNestedMap(tc.Object, runtime.DeepCopyJSON(status), "status"); err != nil {
-		return err
-	}
-	if equality.Semantic.DeepEqual(before.Object, tc.Object) {
-		return nil
-	}
-	return o.client.Update(ctx, tc)
-}
-
-// setReady sets condition Ready; waiting is the component that is not healthy.
-func setReady(status map[string]any, waiting string, now time.Time) {
-	c := map[string]any{"type": "Ready", "status": "True", "reason": "Ready", "message": "TiDB cluster is fully up and running"}
-	if waiting != "" {
-		c["status"], c["reason"], c["message"] = "False", notReady[waiting][0], notReady[waiting][1]
-	}
-	stamp := now.UTC().Format(time.RFC3339)
-	c["lastUpdateTime"], c["lastTransitionTime"] = stamp, stamp
-	list, _ := status["conditions"].([]any)
-	for i, one := range list {
-		old, _ := one.(map[string]any)
-		if old["type"] != "Ready" {
-			continue
+	for i := range st.pods {
+		if op.healthy(&st.pods[i]) {
+			st.well = append(st.well, st.pods[i].Name)
 		}
-		if old["status"] == c["status"] {
-			c["lastTransitionTime"] = old["lastTransitionTime"]
-			if old["reason"] == c["reason"] {
-				c["lastUpdateTime"] = old["lastUpdateTime"]
+	}
+	return st, nil
+}
+
+// syncComponent makes, changes or removes the StatefulSet of one component.
+func (op *operator) syncComponent(ctx context.Context, tc *unstructured.Unstructured, s *spec, states map[string]*state, st *state) error {
+	if err := op.ensureParts(ctx, tc, st.c); err != nil {
+		return err
+	}
+	if s.suspended(st.c) {
+		return op.suspend(ctx, s, states, st)
+	}
+	want, err := statefulSet(tc, s, st.c)
+	if err != nil {
+		return err
+	}
+	if st.set == nil {
+		for _, name := range needs[st.c.name] {
+			if !states[name].complete() {
+				st.phase = phaseNormal
+				return nil
 			}
 		}
-		list[i] = c
-		status["conditions"] = list
-		return
+		st.phase = phaseNormal
+		if err := op.client.Create(ctx, want); err != nil {
+			return client.IgnoreAlreadyExists(err)
+		}
+		st.set = want
+		return nil
 	}
-	status["conditions"] = append(list, c)
+	return op.change(ctx, states, st, want)
 }
 
-// clusterID is what PD makes up at bootstrap: a number of 19 digits.
-func clusterID(tc *unstructured.Unstructured) string {
-	var n uint64 = 7
-	for _, b := range []byte(tc.GetUID()) {
-		n = n*31 + uint64(b)
+// change rolls out a new template or moves the number of replicas by one, when
+// nothing before it in the order is being changed.
+func (op *operator) change(ctx context.Context, states map[string]*state, st *state, want *appsv1.StatefulSet) error {
+	stale := st.set.Annotations[hashAnnotation] != want.Annotations[hashAnnotation]
+	delta := st.c.Replicas - *st.set.Spec.Replicas
+	rolling := st.set.Status.CurrentRevision != st.set.Status.UpdateRevision
+	wasScaling := st.phase == phaseScale && (!st.settled() || len(st.well) < int(*st.set.Spec.Replicas))
+	switch {
+	case stale || rolling:
+		st.phase = phaseUpgrade
+	case delta != 0 || wasScaling:
+		st.phase = phaseScale
+	default:
+		st.phase = phaseNormal
+		return nil
 	}
-	return fmt.Sprintf("7%018d", n%1e18)
+	if !st.settled() || len(st.well) < int(*st.set.Spec.Replicas) || heldBack(states, st) {
+		// A stale template is worth writing at once only on a healthy set.
+		return nil
+	}
+	next := st.set.DeepCopy()
+	switch {
+	case stale:
+		next.Annotations[hashAnnotation] = want.Annotations[hashAnnotation]
+		next.Spec.Template = want.Spec.Template
+	case delta > 0:
+		*next.Spec.Replicas++
+	case delta < 0:
+		*next.Spec.Replicas--
+	default:
+		return nil
+	}
+	if err := op.client.Update(ctx, next); err != nil {
+		return err
+	}
+	st.set = next
+	return nil
+}
+
+// heldBack reports whether a component earlier in the order is in Upgrade or
+// Scale.
+func heldBack(states map[string]*state, st *state) bool {
+	for _, name := range startOrder {
+		if name == st.c.name {
+			return false
+		}
+		if other := states[name]; other != nil && (other.phase == phaseUpgrade || other.phase == phaseScale) {
+			return true
+		}
+	}
+	return false
+}
+
+// suspend removes the StatefulSet with foreground propagation, if the component
+// is at rest and those before it are suspended. One in Upgrade or Scale waits
+// for ever, as in v1.
+func (op *operator) suspend(ctx context.Context, s *spec, states map[string]*state, st *state) error {
+	if st.phase != phaseNormal && st.phase != phaseSuspend {
+		return nil
+	}
+	for _, name := range suspendOrder {
+		if name == st.c.name {
+			break
+		}
+		if other := states[name]; other != nil && s.suspended(other.c) && other.set != nil {
+			return nil
+		}
+	}
+	st.phase = phaseSuspend
+	if st.set == nil {
+		return nil
+	}
+	foreground := metav1.DeletePropagationForeground
+	err := op.client.Delete(ctx, st.set, &client.DeleteOptions{PropagationPolicy: &foreground})
+	return client.IgnoreNotFound(err)
+}
+
+// ensureParts makes services and configuration; a ConfigMap follows the spec.
+func (op *operator) ensureParts(ctx context.Context, tc *unstructured.Unstructured, c *component) error {
+	for _, service := range services(tc, c) {
+		var have corev1.Service
+		err := op.client.Get(ctx, client.ObjectKeyFromObject(service), &have)
+		if apierrors.IsNotFound(err) {
+			err = client.IgnoreAlreadyExists(op.client.Create(ctx, service))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	want := configMap(tc, c)
+	var have corev1.ConfigMap
+	err := op.client.Get(ctx, client.ObjectKeyFromObject(want), &have)
+	switch {
+	case apierrors.IsNotFound(err):
+		return client.IgnoreAlreadyExists(op.client.Create(ctx, want))
+	case err != nil:
+		return err
+	case have.Data["config-file"] == want.Data["config-file"]:
+		return nil
+	}
+	have.Data = want.Data
+	return op.client.Update(ctx, &have)
+}
+
+// syncVolumes keeps labels and reclaim policy of the cluster's volumes.
+func (op *operator) syncVolumes(ctx context.Context, tc *unstructured.Unstructured, s *spec) error {
+	var claims corev1.PersistentVolumeClaimList
+	own := client.MatchingLabels{"app.kubernetes.io/managed-by": "tidb-operator", "app.kubernetes.io/instance": tc.GetName()}
+	if err := op.client.List(ctx, &claims, client.InNamespace(tc.GetNamespace()), own); err != nil {
+		return err
+	}
+	for _, claim := range claims.Items {
+		if claim.Spec.VolumeName == "" {
+			continue
+		}
+		var volume corev1.PersistentVolume
+		if err := op.client.Get(ctx, client.ObjectKey{Name: claim.Spec.VolumeName}, &volume); err != nil {
+			if apierrors.IsNotFound(err) {
+				continue
+			}
+			return err
+		}
+		if volume.Spec.PersistentVolumeReclaimPolicy == s.PVReclaimPolicy && volume.Labels["app.kubernetes.io/instance"] == tc.GetName() {
+			continue
+		}
+		before := volume.DeepCopy()
+		volume.Spec.PersistentVolumeReclaimPolicy = s.PVReclaimPolicy
+		volume.Labels = merged(volume.Labels, labels(tc.GetName(), claim.Labels["app.kubernetes.io/component"]),
+			map[string]string{"app.kubernetes.io/namespace": tc.GetNamespace()})
+		if err := op.client.Patch(ctx, &volume, client.MergeFrom(before)); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+	}
+	return nil
 }

@@ -2,91 +2,146 @@ package tidboperator
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
-// syncInitializer runs a TidbInitializer: Pending until its Secret is there
-// and TiDB is healthy, Running, Completed. Then TiDB's status says that the
-// password is set (T1: pkg/manager/member/tidb_init_manager.go).
-func (o *operator) syncInitializer(ctx context.Context, ti *unstructured.Unstructured) error {
+// syncInitializer takes a TidbInitializer from Pending (until TiDB serves and
+// the password Secret is there) over Running to Completed, and says so in the
+// TidbCluster.
+func (op *operator) syncInitializer(ctx context.Context, ti *unstructured.Unstructured) (time.Duration, error) {
 	phase, _, _ := unstructured.NestedString(ti.Object, "status", "phase")
 	if phase == "Completed" || phase == "Failed" || ti.GetDeletionTimestamp() != nil {
-		return nil
+		return 0, nil
 	}
-	next := "Pending"
 	name, _, _ := unstructured.NestedString(ti.Object, "spec", "cluster", "name")
-	tc := &unstructured.Unstructured{}
-	tc.SetGroupVersionKind(pingcap("TidbCluster"))
-	err := o.client.Get(ctx, client.ObjectKey{Namespace: ti.GetNamespace(), Name: name}, tc)
-	if client.IgnoreNotFound(err) != nil {
-		return err
+	namespace, _, _ := unstructured.NestedString(ti.Object, "spec", "cluster", "namespace")
+	if namespace == "" {
+		namespace = ti.GetNamespace()
 	}
-	if err == nil && o.initializable(ctx, ti, tc) {
-		next = "Running"
-		if o.elapsed(string(ti.GetUID()), initTime) && !o.stuck(tc, "initializer") {
-			next = "Completed"
+	tc := newObject("TidbCluster")
+	if err := op.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, tc); client.IgnoreNotFound(err) != nil {
+		return 0, err
+	}
+	ready, err := op.passwordThere(ctx, ti)
+	if err != nil {
+		return 0, err
+	}
+	now := time.Now().UTC().Format(time.RFC3339)
+	status := map[string]any{"phase": "Pending"}
+	switch {
+	case !ready || !serving(tc):
+	case phase != "Running":
+		status = map[string]any{"phase": "Running", "active": int64(1), "startTime": now}
+	case op.stuck(ti, "initializer") || op.since(string(ti.GetUID()), "running") < op.scaled(initializer):
+		status, _, _ = unstructured.NestedMap(ti.Object, "status")
+	default:
+		start, _, _ := unstructured.NestedString(ti.Object, "status", "startTime")
+		status = map[string]any{"phase": "Completed", "succeeded": int64(1), "startTime": start, "completionTime": now}
+		if err := op.markInitialized(ctx, tc); err != nil {
+			return 0, err
 		}
 	}
-	if next == "Completed" {
-		if err := unstructured.SetNestedField(tc.Object, true, "status", "tidb", "passwordInitialized"); err != nil {
-			return err
-		}
-		if err := o.client.Update(ctx, tc); err != nil {
-			return err
-		}
-	}
-	if next == phase {
-		return nil
-	}
-	if err := unstructured.SetNestedField(ti.Object, next, "status", "phase"); err != nil {
-		return err
-	}
-	return o.client.Update(ctx, ti)
+	return op.scaled(pollBusy), op.writeStatus(ctx, ti, status)
 }
 
-// initializable says whether the initializer's Job could start and connect.
-func (o *operator) initializable(ctx context.Context, ti, tc *unstructured.Unstructured) bool {
-	if secret, ok, _ := unstructured.NestedString(ti.Object, "spec", "passwordSecret"); ok {
-		var s corev1.Secret
-		if o.client.Get(ctx, client.ObjectKey{Namespace: ti.GetNamespace(), Name: secret}, &s) != nil {
-			return false
-		}
+// passwordThere reports whether the Secret of the initializer exists; none is
+// needed when only SQL is run.
+func (op *operator) passwordThere(ctx context.Context, ti *unstructured.Unstructured) (bool, error) {
+	name, _, _ := unstructured.NestedString(ti.Object, "spec", "passwordSecret")
+	if name == "" {
+		return true, nil
 	}
-	conditions, _, _ := unstructured.NestedSlice(tc.Object, "status", "conditions")
-	for _, c := range conditions {
-		if m, _ := c.(map[string]any); m["type"] == "Ready" && m["status"] == "True" {
+	var secret corev1.Secret
+	// Not from the cache, which would hold every Secret of the shoot.
+	err := op.live.Get(ctx, client.ObjectKey{Namespace: ti.GetNamespace(), Name: name}, &secret)
+	return err == nil, client.IgnoreNotFound(err)
+}
+
+// serving reports whether some TiDB answers.
+func serving(tc *unstructured.Unstructured) bool {
+	members, _, _ := unstructured.NestedMap(tc.Object, "status", "tidb", "members")
+	for _, m := range members {
+		if entry, ok := m.(map[string]any); ok && entry["health"] == true {
 			return true
 		}
 	}
 	return false
 }
 
+func (op *operator) markInitialized(ctx context.Context, tc *unstructured.Unstructured) error {
+	status, _, _ := unstructured.NestedMap(tc.Object, "status")
+	if err := unstructured.SetNestedField(status, true, "tidb", "passwordInitialized"); err != nil {
+		return err
+	}
+	return op.writeStatus(ctx, tc, status)
+}
+
+// backupFinalizer is set for backups that leave something to clean up.
 const backupFinalizer = "tidb.pingcap.com/backup-protection"
 
-// syncBackup keeps v1's finalizer rule: a Backup of mode log, or whose
-// cleanPolicy cleans, has a finalizer that only the operator removes. Backups
-// themselves are not run: the product takes none yet.
-func (o *operator) syncBackup(ctx context.Context, b *unstructured.Unstructured) error {
+// syncBackup sets and drops the finalizer and walks through the conditions
+// Scheduled, Running and Complete, which accumulate. A log backup runs for
+// ever.
+func (op *operator) syncBackup(ctx context.Context, b *unstructured.Unstructured) (time.Duration, error) {
 	mode, _, _ := unstructured.NestedString(b.Object, "spec", "backupMode")
-	clean, _, _ := unstructured.NestedString(b.Object, "spec", "cleanPolicy")
-	wanted := b.GetDeletionTimestamp() == nil && (mode == "log" || clean == "Delete" || clean == "OnFailure")
-	changed := false
-	switch {
-	case wanted:
-		changed = controllerutil.AddFinalizer(b, backupFinalizer)
-	case b.GetDeletionTimestamp() != nil:
-		changed = controllerutil.RemoveFinalizer(b, backupFinalizer)
+	policy, _, _ := unstructured.NestedString(b.Object, "spec", "cleanPolicy")
+	protect := mode == "log" || policy == "Delete" || policy == "OnFailure"
+	if b.GetDeletionTimestamp() != nil {
+		if !controllerutil.ContainsFinalizer(b, backupFinalizer) {
+			return 0, nil
+		}
+		if op.since(string(b.GetUID()), "cleaning") < op.scaled(initializer) {
+			return op.scaled(pollBusy), nil
+		}
+		next := b.DeepCopy()
+		controllerutil.RemoveFinalizer(next, backupFinalizer)
+		return 0, op.client.Update(ctx, next)
 	}
-	if !changed {
-		return nil
+	if protect && !controllerutil.ContainsFinalizer(b, backupFinalizer) {
+		next := b.DeepCopy()
+		controllerutil.AddFinalizer(next, backupFinalizer)
+		return 0, op.client.Update(ctx, next) // the update brings it back here
 	}
-	if err := o.client.Update(ctx, b); err != nil && !meta.IsNoMatchError(err) {
-		return client.IgnoreNotFound(err)
+	phase, _, _ := unstructured.NestedString(b.Object, "status", "phase")
+	switch phase {
+	case "":
+		return op.scaled(pollBusy), op.writeStatus(ctx, b, withCondition(b, "Scheduled", nil))
+	case "Scheduled":
+		return op.scaled(pollBusy), op.writeStatus(ctx, b, withCondition(b, "Running", map[string]any{"timeStarted": now()}))
+	case "Running":
+		if mode == "log" || op.since(string(b.GetUID()), "running") < op.scaled(backupRun) {
+			return op.scaled(pollBusy), nil
+		}
+		return 0, op.writeStatus(ctx, b, withCondition(b, "Complete", map[string]any{"timeCompleted": now()}))
 	}
-	return nil
+	return 0, nil
+}
+
+func now() string { return time.Now().UTC().Format(time.RFC3339) }
+
+// withCondition adds a condition that is True and makes it the phase.
+func withCondition(o *unstructured.Unstructured, condition string, more map[string]any) map[string]any {
+	status, _, _ := unstructured.NestedMap(o.Object, "status")
+	if status == nil {
+		status = map[string]any{}
+	}
+	list, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	list = slices.DeleteFunc(list, func(item any) bool {
+		have, ok := item.(map[string]any)
+		return ok && have["type"] == condition
+	})
+	status["conditions"] = append(list, map[string]any{
+		"type": condition, "status": "True", "reason": condition, "message": "", "lastTransitionTime": now(),
+	})
+	status["phase"] = condition
+	for key, value := range more {
+		status[key] = value
+	}
+	return status
 }

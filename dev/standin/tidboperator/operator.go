@@ -2,163 +2,132 @@ package tidboperator
 
 import (
 	"context"
-	"errors"
-	"log/slog"
+	"maps"
+	"sync"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidbcloud/infra-orchestrator/dev/control"
 	"github.com/tidbcloud/infra-orchestrator/dev/gardenlet"
 )
 
-// Options of the stand-in.
-type Options struct {
-	// Faults says which components are stuck; nil means none.
-	Faults *control.Registry
-	// Speed divides all times; 1 starts a cluster in about 5 s.
-	Speed float64
-	Log   *slog.Logger
-}
-
+// Times at speed 1. resync is v1's resync, shortened from 30 s, so that faults
+// that are switched on and off show soon.
 const (
-	// look is the time between two looks at a shoot; it is not scaled, since
-	// it costs the machine.
-	look = 400 * time.Millisecond
-	// startTime is how long a component takes from its Pods to being healthy.
-	startTime = time.Second
-	// initTime is how long a TidbInitializer's Job runs.
-	initTime = time.Second
-
-	operatorNamespace  = "tidb-admin"
-	operatorDeployment = "tidb-controller-manager"
+	memberStart = 800 * time.Millisecond // from a ready Pod to a healthy member
+	initializer = 700 * time.Millisecond
+	backupRun   = 2 * time.Second
+	pollBusy    = 200 * time.Millisecond
+	resync      = 2 * time.Second
 )
 
-// Addon returns the stand-in as what runs inside each shoot.
-func Addon(o Options) gardenlet.ShootAddon {
-	if o.Speed <= 0 {
-		o.Speed = 1
-	}
-	return func(ctx context.Context, shoot gardenlet.ShootInfo) error {
-		scheme := runtime.NewScheme()
-		if err := errors.Join(corev1.AddToScheme(scheme), appsv1.AddToScheme(scheme)); err != nil {
-			return err
-		}
-		// A static mapper knows the kinds before their CRDs are there.
-		c, err := client.New(shoot.Config, client.Options{Scheme: scheme, Mapper: mapper(scheme)})
-		if err != nil {
-			return err
-		}
-		op := &operator{Options: o, client: c, shoot: shoot, since: map[string]time.Time{}}
-		return op.run(ctx)
-	}
-}
-
-// mapper maps the kinds that the operator works on without asking the server.
-func mapper(scheme *runtime.Scheme) meta.RESTMapper {
-	m := meta.NewDefaultRESTMapper(scheme.PrioritizedVersionsAllGroups())
-	for gvk := range scheme.AllKnownTypes() {
-		scope := meta.RESTScopeNamespace
-		if gvk.Kind == "PersistentVolume" || gvk.Kind == "Namespace" || gvk.Kind == "Node" {
-			scope = meta.RESTScopeRoot
-		}
-		m.Add(gvk, scope)
-	}
-	for _, kind := range []string{"TidbCluster", "TidbInitializer", "BackupSchedule", "Backup"} {
-		m.Add(pingcap(kind), meta.RESTScopeNamespace)
-	}
-	return m
-}
-
-func pingcap(kind string) schema.GroupVersionKind {
-	return schema.GroupVersionKind{Group: "pingcap.com", Version: "v1alpha1", Kind: kind}
-}
-
-// operator works in one shoot.
+// operator serves one shoot.
 type operator struct {
-	Options
 	client client.Client
+	live   client.Reader
 	shoot  gardenlet.ShootInfo
-	// since remembers when something began, by a key of its own.
-	since map[string]time.Time
+	faults *control.Registry
+	speed  float64
+
+	mu sync.Mutex
+	// ready is when something was first seen in a state, by UID and state: the
+	// API has seconds only, which is too coarse here.
+	ready map[string]time.Time
 }
 
-func (o *operator) run(ctx context.Context) error {
-	t := time.NewTicker(look)
-	defer t.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-t.C:
-		}
-		if err := o.sync(ctx); err != nil && ctx.Err() == nil && o.Log != nil {
-			o.Log.Debug("tidb-operator: look failed, the next one follows", "shoot", o.shoot.TechnicalID, "error", err)
-		}
+// reconcile looks whether the operator runs at all, then syncs one object.
+func (op *operator) reconcile(ctx context.Context, kind string, req ctrl.Request, sync syncFunc) (ctrl.Result, error) {
+	o := newObject(kind)
+	if err := op.client.Get(ctx, req.NamespacedName, o); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-}
-
-// sync looks at everything once.
-func (o *operator) sync(ctx context.Context) error {
-	running, err := o.installed(ctx)
-	if err != nil || !running {
-		return err
-	}
-	return errors.Join(
-		o.each(ctx, "TidbCluster", o.syncCluster),
-		o.each(ctx, "TidbInitializer", o.syncInitializer),
-		o.each(ctx, "Backup", o.syncBackup),
-	)
-}
-
-// installed says whether the operator's own Deployment is available.
-func (o *operator) installed(ctx context.Context) (bool, error) {
-	var d appsv1.Deployment
-	err := o.client.Get(ctx, client.ObjectKey{Namespace: operatorNamespace, Name: operatorDeployment}, &d)
+	running, err := op.available(ctx)
 	if err != nil {
-		return false, client.IgnoreNotFound(err)
+		return ctrl.Result{}, err
 	}
-	return d.Status.AvailableReplicas > 0, nil
+	if !running {
+		return ctrl.Result{RequeueAfter: resync / 4}, nil
+	}
+	after, err := sync(ctx, o)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return ctrl.Result{RequeueAfter: op.scaled(pollBusy)}, nil
+	}
+	return ctrl.Result{RequeueAfter: after}, err
 }
 
-// each calls sync for every object of a kind. A CRD that is not there is none.
-func (o *operator) each(ctx context.Context, kind string, sync func(context.Context, *unstructured.Unstructured) error) error {
-	list := &unstructured.UnstructuredList{}
-	gvk := pingcap(kind)
-	gvk.Kind += "List"
-	list.SetGroupVersionKind(gvk)
-	if err := o.client.List(ctx, list); err != nil {
-		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
-			return nil
-		}
-		return err
-	}
-	var errs []error
-	for i := range list.Items {
-		errs = append(errs, sync(ctx, &list.Items[i]))
-	}
-	return errors.Join(errs...)
+func (op *operator) scaled(d time.Duration) time.Duration {
+	return max(time.Duration(float64(d)/op.speed), 10*time.Millisecond)
 }
 
-// elapsed says whether the scaled time has passed since the key was first seen.
-func (o *operator) elapsed(key string, d time.Duration) bool {
-	began, ok := o.since[key]
+// since is how long a thing has been in a state, from the first look at it.
+func (op *operator) since(uid, state string) time.Duration {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	key, now := uid+"/"+state, time.Now()
+	first, ok := op.ready[key]
 	if !ok {
-		o.since[key] = time.Now()
-		return false
+		op.ready[key] = now
+		return 0
 	}
-	return time.Since(began) >= time.Duration(float64(d)/o.Speed)
+	return now.Sub(first)
 }
 
-func (o *operator) stuck(u *unstructured.Unstructured, component string) bool {
-	return o.Faults != nil && o.Faults.Stuck(control.TargetTiDB, control.Subject{
-		Shoot: o.shoot.TechnicalID, ShootName: o.shoot.Name, Namespace: u.GetNamespace(), Name: u.GetName(), Component: component,
+// forget drops what since remembers of a thing that left the state.
+func (op *operator) forget(uid, state string) {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	delete(op.ready, uid+"/"+state)
+}
+
+func (op *operator) stuck(o client.Object, component string) bool {
+	return op.faults.Stuck(control.TargetTiDB, control.Subject{
+		Shoot: op.shoot.TechnicalID, ShootName: op.shoot.Name, Namespace: o.GetNamespace(), Name: o.GetName(), Component: component,
 	})
+}
+
+// writeStatus puts the whole object, as v1 does for kinds without a status
+// subresource. It writes nothing when nothing changed.
+func (op *operator) writeStatus(ctx context.Context, o *unstructured.Unstructured, status map[string]any) error {
+	before, _, _ := unstructured.NestedMap(o.Object, "status")
+	if equality.Semantic.DeepEqual(before, status) {
+		return nil
+	}
+	next := o.DeepCopy()
+	next.Object["status"] = status
+	return op.client.Update(ctx, next)
+}
+
+// healthy reports whether a Pod's member has started: some time after the Pod
+// became ready.
+func (op *operator) healthy(pod *corev1.Pod) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue && pod.DeletionTimestamp == nil {
+			return op.since(string(pod.UID), "ready") >= op.scaled(memberStart)
+		}
+	}
+	op.forget(string(pod.UID), "ready")
+	return false
+}
+
+// labels are v1's labels of all that belongs to a TidbCluster.
+func labels(tc, component string) map[string]string {
+	return map[string]string{
+		"app.kubernetes.io/name": "tidb-cluster", "app.kubernetes.io/managed-by": "tidb-operator",
+		"app.kubernetes.io/instance": tc, "app.kubernetes.io/component": component,
+	}
+}
+
+// merged lays maps over each other, later ones on top.
+func merged(all ...map[string]string) map[string]string {
+	out := map[string]string{}
+	for _, m := range all {
+		maps.Copy(out, m)
+	}
+	return out
 }
