@@ -18,16 +18,17 @@ type Problem struct {
 
 // Codes of problems.
 const (
-	DuplicateTarget  = "DuplicateTarget"
-	MinExceedsMax    = "MinExceedsMax"
-	NegativeReplicas = "NegativeReplicas"
-	TooManyReplicas  = "TooManyReplicas"
-	UnknownTarget    = "UnknownTarget"
-	DuplicateOrder   = "DuplicateOrder"
-	NegativeWeight   = "NegativeWeight"
-	NoPositiveWeight = "NoPositiveWeight"
-	NoProgress       = "NoProgress"
-	UnknownOption    = "UnknownOption"
+	DuplicateTarget    = "DuplicateTarget"
+	DuplicateReference = "DuplicateReference" // found by package round
+	MinExceedsMax      = "MinExceedsMax"
+	NegativeReplicas   = "NegativeReplicas"
+	TooManyReplicas    = "TooManyReplicas"
+	UnknownTarget      = "UnknownTarget"
+	DuplicateOrder     = "DuplicateOrder"
+	NegativeWeight     = "NegativeWeight"
+	NoPositiveWeight   = "NoPositiveWeight"
+	NoProgress         = "NoProgress"
+	UnknownOption      = "UnknownOption"
 )
 
 // Validate returns what is wrong with a Balancer, in the order of its fields; nothing may be scaled while there is

@@ -5,8 +5,6 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/labels"
-
-	"github.com/tidbcloud/infra-orchestrator/balancing"
 )
 
 // Phase is the part of a round that failed; it is the reason of the condition. The first five are the original's.
@@ -68,10 +66,6 @@ var errIncorrectSelector = errors.New("incorrect selector")
 
 func incorrectLabeling(target string) error {
 	return fmt.Errorf("incorrect labeling for pods in target %s", target)
-}
-
-func invalidSpec(problems []balancing.Problem) error {
-	return errors.New(balancing.Sentences(problems))
 }
 
 // Selectors that stand in where the specification has none that an autoscaler could use: HorizontalPodAutoscalers

@@ -9,6 +9,7 @@
 package round
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -139,7 +140,8 @@ func count(in Input, balancer labels.Selector) ([]balancing.Summary, *Failure) {
 			pods = append(pods, p.Pod)
 		}
 		summaries[i] = balancing.Count(pods, in.Now, in.Counting)
-		summaries[i].Desired, summaries[i].Ordered, summaries[i].Held = t.Replicas, t.Ordered, t.Held
+		summaries[i].Desired, summaries[i].Ordered = t.Replicas, t.Ordered
+		summaries[i].Held = t.Held && in.Counting.StartupTimeout != nil // a fallback that was switched off ends
 	}
 	return summaries, nil
 }
@@ -159,8 +161,9 @@ func (p *Plan) observed(spec balancing.Spec, summaries []balancing.Summary) {
 
 // decide applies the policy. Changes hold only if everything before them went well.
 func (p Plan) decide(in Input, summaries []balancing.Summary) Plan {
-	if problems := balancing.Validate(in.Spec, in.Limits, in.Options); len(problems) > 0 {
-		return p.failed(SpecValidation, invalidSpec(problems))
+	problems := append(balancing.Validate(in.Spec, in.Limits, in.Options), sharedOwners(in)...)
+	if len(problems) > 0 {
+		return p.failed(SpecValidation, errors.New(balancing.Sentences(problems)))
 	}
 	placement, err := balancing.Place(in.Spec, summaries, in.Options)
 	if err != nil {
@@ -176,6 +179,24 @@ func (p Plan) decide(in Input, summaries []balancing.Summary) Plan {
 	}
 	p.Changes = balancing.Step(placement.Replicas, wanted, summaries, in.Limits)
 	return p
+}
+
+// sharedOwners finds targets that scale the same object: each would undo the other's change at every round.
+func sharedOwners(in Input) []balancing.Problem {
+	var problems []balancing.Problem
+	first := map[string]int{}
+	for i, t := range in.Targets {
+		if before, twice := first[t.Owner]; twice && t.Owner != "" {
+			problems = append(problems, balancing.Problem{
+				Code: balancing.DuplicateReference,
+				Sentence: fmt.Sprintf("Targets %q and %q both refer to %s: remove one.",
+					in.Spec.Targets[before].Name, in.Spec.Targets[i].Name, t.Owner),
+			})
+			continue
+		}
+		first[t.Owner] = i
+	}
+	return problems
 }
 
 func (p Plan) failed(phase Phase, err error) Plan {

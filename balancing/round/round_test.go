@@ -105,6 +105,35 @@ func TestInvalidSpecificationChangesNothing(t *testing.T) {
 	}
 }
 
+func TestTwoTargetsOfOneObjectAreRefused(t *testing.T) {
+	in := web(10, 2, 2)
+	in.Targets[1] = in.Targets[0]
+	plan := Make(in)
+	if condition := plan.Condition(nil); len(plan.Changes) > 0 || !strings.Contains(condition.Message, "Deployment/a") {
+		t.Errorf("plan %+v, condition %+v", plan, condition)
+	}
+}
+
+// The memory of a blocked target holds its fallback while replacements start, and ends with spec.fallback.
+func TestHeldTarget(t *testing.T) {
+	for name, c := range map[string]struct {
+		fallback bool
+		want     int32
+	}{"fallback": {true, 10}, "no fallback any more": {false, 3}} {
+		in := web(10, 0, 7)
+		in.Targets[0].Replicas, in.Targets[1].Held = 3, true
+		for i := range in.Pods { // young replacements
+			in.Pods[i].Phase, in.Pods[i].Ready, in.Pods[i].Created = balancing.PodPending, false, in.Now
+		}
+		if !c.fallback {
+			in.Counting.StartupTimeout = nil
+		}
+		if got := Make(in).Targets[0].Desired; got != c.want {
+			t.Errorf("%s: the other target gets %d, want %d", name, got, c.want)
+		}
+	}
+}
+
 func TestFailedWriteIsTold(t *testing.T) {
 	plan := Make(web(10, 5, 5))
 	condition := plan.Condition(map[int]error{0: errors.New("conflict on a")})

@@ -147,7 +147,7 @@ func product(c sequence) answer {
 		case "allocate":
 			before := suffixes.drawn
 			name := handles[o.Alloc].Allocate(o.Index)
-			a.Results = append(a.Results, outcome(name, suffixes.drawn-before))
+			a.Results = append(a.Results, outcome(name, suffixes.drawn-before, "no name"))
 		}
 	}
 	for _, s := range c.FinalState {
@@ -156,9 +156,9 @@ func product(c sequence) answer {
 	return a
 }
 
-func outcome(name string, drawn int) string {
+func outcome(name string, drawn int, none string) string {
 	if name == "" {
-		return "panic"
+		return none
 	}
 	return fmt.Sprint(name, drawn)
 }
@@ -178,6 +178,10 @@ func modelled(c sequence, staleGroup, observedIsFree bool) answer {
 	a := answer{States: map[string]state{}}
 	suffixes := &stream{suffixes: c.Suffixes}
 	m := newModel(suffixes.next, staleGroup, observedIsFree)
+	none := "no name"
+	if staleGroup && observedIsFree { // the original with all its defects
+		none = "panic"
+	}
 	handles := map[string]op{}
 	for _, o := range c.Ops {
 		switch o.Op {
@@ -192,7 +196,7 @@ func modelled(c sequence, staleGroup, observedIsFree bool) answer {
 			a.Results = append(a.Results, fmt.Sprint(m.newRound(o.Kind, o.NS, o.Group, o.Observed)))
 		case "allocate":
 			h, before := handles[o.Alloc], suffixes.drawn
-			a.Results = append(a.Results, outcome(m.allocate(h.Kind, h.NS, h.Group, o.Index), suffixes.drawn-before))
+			a.Results = append(a.Results, outcome(m.allocate(h.Kind, h.NS, h.Group, o.Index), suffixes.drawn-before, none))
 		}
 	}
 	for _, s := range c.FinalState {
