@@ -29,14 +29,34 @@ type clients struct {
 	identity contract.AWSIdentity
 	region   string
 
-	ec2     *ec2.Client
-	elb     *elb.Client
-	iam     *iam.Client
-	kms     *kms.Client
-	route53 *route53.Client
-	s3      *s3.Client
-	sts     *sts.Client
+	ec2     ec2API
+	elb     loadBalancerAPI
+	iam     iamAPI
+	kms     keyAPI
+	route53 dnsAPI
+	s3      bucketAPI
+	sts     identityAPI
 }
+
+// The services' interfaces hold the calls that are used, so that tests can
+// stand in for a service, and a reader sees what permissions are needed.
+type (
+	ec2API interface {
+		endpointAPI
+		vpcAPI
+	}
+	iamAPI interface {
+		roleAPI
+		oidcAPI
+		iam.ListRolesAPIClient
+		ListRoleTags(context.Context, *iam.ListRoleTagsInput, ...func(*iam.Options)) (*iam.ListRoleTagsOutput, error)
+		ListOpenIDConnectProviders(context.Context, *iam.ListOpenIDConnectProvidersInput, ...func(*iam.Options)) (*iam.ListOpenIDConnectProvidersOutput, error)
+		ListOpenIDConnectProviderTags(context.Context, *iam.ListOpenIDConnectProviderTagsInput, ...func(*iam.Options)) (*iam.ListOpenIDConnectProviderTagsOutput, error)
+	}
+	identityAPI interface {
+		GetCallerIdentity(context.Context, *sts.GetCallerIdentityInput, ...func(*sts.Options)) (*sts.GetCallerIdentityOutput, error)
+	}
+)
 
 // factory makes clients, and keeps them until their access key changes.
 type factory struct {

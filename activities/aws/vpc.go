@@ -15,6 +15,17 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/faults"
 )
 
+// vpcAPI is what is read of EC2 about VPCs.
+type vpcAPI interface {
+	ec2.DescribeVpcsAPIClient
+	ec2.DescribeRouteTablesAPIClient
+	ec2.DescribeSubnetsAPIClient
+	ec2.DescribeVpcEndpointsAPIClient
+	ec2.DescribeVpcPeeringConnectionsAPIClient
+	ec2.DescribeNetworkInterfacesAPIClient
+	ec2.DescribeSecurityGroupsAPIClient
+}
+
 // clusterTag is the tag by which Gardener marks what belongs to a Shoot.
 const clusterTag = "kubernetes.io/cluster/"
 
