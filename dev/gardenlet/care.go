@@ -6,6 +6,7 @@ import (
 	"time"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	gardenerutils "github.com/gardener/gardener/pkg/utils/gardener"
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -76,7 +77,8 @@ func newCondition(t gardencorev1beta1.ConditionType, h health, now metav1.Time) 
 func (r *reconciler) care(ctx context.Context, shoot *gardencorev1beta1.Shoot) (reconcile.Result, error) {
 	again := reconcile.Result{RequeueAfter: carePeriod}
 	technicalID := shoot.Status.TechnicalID
-	if !shoot.Status.IsHibernated && technicalID != "" && !r.clusters.running(technicalID) {
+	awake := !shoot.Status.IsHibernated && !hibernationWanted(shoot)
+	if awake && technicalID != "" && r.clusters.exists(technicalID) && !r.clusters.running(technicalID) {
 		// The port may be another one: as after an operation, tell everybody.
 		op := newOperation(r, shoot, technicalID)
 		if err := op.startCluster(ctx); err != nil {
@@ -102,7 +104,7 @@ func (r *reconciler) care(ctx context.Context, shoot *gardencorev1beta1.Shoot) (
 			return reconcile.Result{}, client.IgnoreNotFound(err)
 		}
 	}
-	return again, r.label(ctx, shoot, found)
+	return again, r.label(ctx, shoot)
 }
 
 // examine looks at a cluster as gardenlet's health checks do.
@@ -158,17 +160,9 @@ func nodeReady(node *corev1.Node) bool {
 	return false
 }
 
-// label keeps the health label of the Shoot.
-func (r *reconciler) label(ctx context.Context, shoot *gardencorev1beta1.Shoot, found map[gardencorev1beta1.ConditionType]health) error {
-	value := "healthy"
-	for _, h := range found {
-		switch {
-		case h.status == gardencorev1beta1.ConditionFalse:
-			value = "unhealthy"
-		case h.status == gardencorev1beta1.ConditionUnknown && value == "healthy":
-			value = "unknown"
-		}
-	}
+// label keeps the health label of the Shoot, by Gardener's own rule.
+func (r *reconciler) label(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
+	value := string(gardenerutils.ComputeShootStatus(shoot.Status.LastOperation, shoot.Status.LastErrors, shoot.Status.Conditions...))
 	if shoot.Labels[statusLabel] == value {
 		return nil
 	}

@@ -22,7 +22,8 @@ const (
 
 // decide follows gardenlet's and gardener-scheduler's rules: a Failed operation
 // waits for a new generation, which a change of the spec or the retry annotation
-// brings; everything else that has not succeeded is tried again.
+// brings, and its cluster is looked after meanwhile; everything else that has
+// not succeeded is tried again.
 func decide(shoot *gardencorev1beta1.Shoot) action {
 	last := shoot.Status.LastOperation
 	seen := shoot.Generation == shoot.Status.ObservedGeneration
@@ -42,9 +43,7 @@ func decide(shoot *gardencorev1beta1.Shoot) action {
 		return actBind
 	case last == nil, !seen:
 		return actOperate
-	case failed(last):
-		return actNothing
-	case last.State == gardencorev1beta1.LastOperationStateSucceeded:
+	case failed(last), last.State == gardencorev1beta1.LastOperationStateSucceeded:
 		return actCare
 	}
 	return actOperate

@@ -10,10 +10,13 @@ import (
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -24,7 +27,7 @@ import (
 type Pace struct {
 	// Create, Reconcile and Delete are the durations of whole operations
 	// (Create also for waking up, Reconcile also for hibernating). Real work
-	// that takes longer than its share stretches them. Defaults: 10 s, 5 s, 6 s.
+	// that takes longer than its share stretches them. Defaults: 10 s, 2 s, 6 s.
 	Create, Reconcile, Delete time.Duration
 	// Factor scales all durations, also those of faults and pauses between
 	// attempts: 0.1 is ten times as fast. Default 1.
@@ -35,7 +38,7 @@ func (p Pace) withDefaults() Pace {
 	for _, d := range []struct {
 		field *time.Duration
 		value time.Duration
-	}{{&p.Create, 10 * time.Second}, {&p.Reconcile, 5 * time.Second}, {&p.Delete, 6 * time.Second}} {
+	}{{&p.Create, 10 * time.Second}, {&p.Reconcile, 2 * time.Second}, {&p.Delete, 6 * time.Second}} {
 		if *d.field == 0 {
 			*d.field = d.value
 		}
@@ -117,6 +120,10 @@ func Start(ctx context.Context, opts Options) (*Gardenlet, error) {
 		Scheme:  scheme,
 		Logger:  opts.Log,
 		Metrics: metricsserver.Options{BindAddress: "0"},
+		// Read rarely, and right after they were written.
+		Client: client.Options{Cache: &client.CacheOptions{
+			DisableFor: []client.Object{&gardencorev1beta1.InternalSecret{}, &corev1.ConfigMap{}},
+		}},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("gardenlet: %w", err)
@@ -133,7 +140,8 @@ func Start(ctx context.Context, opts Options) (*Gardenlet, error) {
 		return nil, fmt.Errorf("gardenlet: seed %s: %w", opts.SeedName, err)
 	}
 	// Each running operation occupies one worker, as in gardenlet.
-	err = ctrl.NewControllerManagedBy(manager).Named("shoot").For(&gardencorev1beta1.Shoot{}).
+	err = ctrl.NewControllerManagedBy(manager).Named("shoot").
+		For(&gardencorev1beta1.Shoot{}, builder.WithPredicates(wanted())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 20, SkipNameValidation: new(true)}).
 		Complete(r)
 	if err != nil {

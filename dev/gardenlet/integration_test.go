@@ -20,8 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -49,17 +47,32 @@ type fakeCloud struct {
 func (c *fakeCloud) Reconcile(_ context.Context, _ *gardencorev1beta1.Shoot, id string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.nextErr; err != nil {
-		c.nextErr = nil
-		return fmt.Errorf("create VPC: %w", err)
-	}
 	c.exists[id] = true
+	return c.fail()
+}
+
+// fail returns the error that was asked for, once.
+func (c *fakeCloud) fail() error {
+	err := c.nextErr
+	c.nextErr = nil
+	if err != nil {
+		return fmt.Errorf("VPC: %w", err)
+	}
 	return nil
+}
+
+func (c *fakeCloud) failNext(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.nextErr = err
 }
 
 func (c *fakeCloud) Delete(_ context.Context, _ *gardencorev1beta1.Shoot, id string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err := c.fail(); err != nil {
+		return err
+	}
 	delete(c.exists, id)
 	return nil
 }
@@ -115,8 +128,10 @@ func (s *stack) start(ctx context.Context) {
 
 func (s *stack) stop() {
 	begin := time.Now()
-	if err := s.let.Stop(); err != nil {
-		s.t.Errorf("stop gardenlet: %v", err)
+	if s.let != nil {
+		if err := s.let.Stop(); err != nil {
+			s.t.Errorf("stop gardenlet: %v", err)
+		}
 	}
 	s.garden.Child().Kill() // asked to stop, it waits for its aggregator's watches
 	if err := s.cluster.Stop(); err != nil {
@@ -149,12 +164,13 @@ func TestShootLifecycle(t *testing.T) {
 	s.start(ctx)
 	defer func() { s.stop() }()
 
+	s.cloud.failNext(&gardenlet.InfraError{Code: "ERR_INFRA_QUOTA_EXCEEDED", Message: "VpcLimitExceeded: the limit of VPCs is reached"})
 	s.createShoot(ctx)
-	s.cloud.nextErr = &gardenlet.InfraError{Code: "ERR_INFRA_QUOTA_EXCEEDED", Message: "VpcLimitExceeded: the limit of VPCs is reached"}
-	s.failAndRetry(ctx)
+	s.failAndRetry(ctx, gardencorev1beta1.ErrorInfraQuotaExceeded)
 	s.until(ctx, "ready", ready)
 	config := s.adminConfig(ctx)
 	s.useShoot(ctx, config)
+	s.changePools(ctx, config)
 	if info := <-s.addons; info.TechnicalID != "shoot--core--n1" || len(info.Zones) != 3 {
 		t.Errorf("addon got %+v", info)
 	}
@@ -195,13 +211,14 @@ func (s *stack) createShoot(ctx context.Context) {
 	}
 }
 
-func (s *stack) failAndRetry(ctx context.Context) {
-	s.until(ctx, "failed by quota", func(shoot *gardencorev1beta1.Shoot) bool {
+// failAndRetry waits until Gardener gives up because of code, and retries.
+func (s *stack) failAndRetry(ctx context.Context, code gardencorev1beta1.ErrorCode) {
+	s.until(ctx, "failed by "+string(code), func(shoot *gardencorev1beta1.Shoot) bool {
 		last := shoot.Status.LastOperation
 		return last != nil && last.State == gardencorev1beta1.LastOperationStateFailed
 	})
 	shoot := s.shoot(ctx)
-	if e := shoot.Status.LastErrors; len(e) != 1 || len(e[0].Codes) != 1 || e[0].Codes[0] != gardencorev1beta1.ErrorInfraQuotaExceeded {
+	if e := shoot.Status.LastErrors; len(e) != 1 || len(e[0].Codes) != 1 || e[0].Codes[0] != code {
 		s.t.Fatalf("lastErrors = %+v", e)
 	}
 	base := shoot.DeepCopy()
@@ -291,7 +308,9 @@ func (s *stack) deleteShoot(ctx context.Context) {
 	base := shoot.DeepCopy()
 	metav1.SetMetaDataAnnotation(&shoot.ObjectMeta, "confirmation.gardener.cloud/deletion", "true")
 	check(s.t, s.client.Patch(ctx, shoot, client.MergeFrom(base)))
+	s.cloud.failNext(&gardenlet.InfraError{Code: "ERR_INFRA_DEPENDENCIES", Message: "DependencyViolation: the VPC has dependencies"})
 	check(s.t, s.client.Delete(ctx, shoot))
+	s.failAndRetry(ctx, gardencorev1beta1.ErrorInfraDependencies)
 	begin := time.Now()
 	s.eventually(ctx, "deleted", func() error {
 		err := s.client.Get(ctx, client.ObjectKeyFromObject(shoot), shoot)
@@ -311,72 +330,5 @@ func (s *stack) deleteShoot(ctx context.Context) {
 	check(s.t, s.client.List(ctx, secrets))
 	if len(secrets.Items) != 0 {
 		s.t.Errorf("%d internal secrets are left", len(secrets.Items))
-	}
-}
-
-// ready is the rule by which the product takes a Shoot as ready.
-func ready(shoot *gardencorev1beta1.Shoot) bool {
-	last := shoot.Status.LastOperation
-	if last == nil || last.State != gardencorev1beta1.LastOperationStateSucceeded || shoot.Generation != shoot.Status.ObservedGeneration {
-		return false
-	}
-	for _, c := range shoot.Status.Conditions {
-		if c.Status != gardencorev1beta1.ConditionTrue {
-			return false
-		}
-	}
-	return len(shoot.Status.Conditions) > 0
-}
-
-func (s *stack) until(ctx context.Context, what string, ok func(*gardencorev1beta1.Shoot) bool) {
-	s.t.Helper()
-	begin, seen := time.Now(), ""
-	s.eventually(ctx, what, func() error {
-		shoot := s.shoot(ctx)
-		last := shoot.Status.LastOperation
-		if last != nil {
-			if line := fmt.Sprintf("%s %s %d%% %s", last.Type, last.State, last.Progress, last.Description); line != seen {
-				s.t.Log(line)
-				seen = line
-			}
-		}
-		if ok(shoot) {
-			return nil
-		}
-		return fmt.Errorf("last operation %+v, conditions %+v", last, shoot.Status.Conditions)
-	})
-	s.t.Logf("%s after %s", what, time.Since(begin))
-}
-
-func (s *stack) eventually(ctx context.Context, what string, fn func() error) {
-	s.t.Helper()
-	deadline := time.Now().Add(40 * time.Second)
-	for {
-		err := fn()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) || ctx.Err() != nil {
-			s.t.Fatalf("%s: %v", what, err)
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-}
-
-func newClient(t *testing.T, config *rest.Config) client.Client {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	check(t, clientgoscheme.AddToScheme(scheme))
-	check(t, gardencorev1beta1.AddToScheme(scheme))
-	check(t, authenticationv1alpha1.AddToScheme(scheme))
-	c, err := client.New(config, client.Options{Scheme: scheme})
-	check(t, err)
-	return c
-}
-
-func check(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

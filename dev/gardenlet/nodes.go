@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
@@ -16,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -175,32 +177,53 @@ func (op *operation) machineTypes(ctx context.Context) (map[string]gardencorev1b
 	return types, err
 }
 
-// ensureNode creates a node, or brings labels and taints of its pool to it.
+// ensureNode creates a node, or brings its pool's labels and taints to it.
 func ensureNode(ctx context.Context, shoot kubernetes.Interface, want *corev1.Node) error {
 	nodes := shoot.CoreV1().Nodes()
 	_, err := nodes.Create(ctx, want, metav1.CreateOptions{})
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}
-	have, err := nodes.Get(ctx, want.Name, metav1.GetOptions{})
-	if err != nil {
+	// kwok and the node controllers write to nodes, too.
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		have, err := nodes.Get(ctx, want.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if !alignNode(have, want) {
+			return nil
+		}
+		_, err = nodes.Update(ctx, have, metav1.UpdateOptions{})
 		return err
+	})
+}
+
+// alignNode gives a node the labels and taints that its pool asks for, and
+// tells whether that changed anything. Labels of others stay, as do the taints
+// by which Kubernetes marks a node's condition.
+func alignNode(have, want *corev1.Node) bool {
+	labels, taints := maps.Clone(have.Labels), slices.Clone(want.Spec.Taints)
+	if labels == nil {
+		labels = map[string]string{}
 	}
-	changed := have.DeepCopy()
-	if changed.Labels == nil {
-		changed.Labels = map[string]string{}
-	}
-	maps.Copy(changed.Labels, want.Labels)
-	for _, taint := range want.Spec.Taints {
-		if !slices.ContainsFunc(changed.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&taint) && t.Value == taint.Value }) {
-			changed.Spec.Taints = append(changed.Spec.Taints, taint)
+	maps.Copy(labels, want.Labels)
+	for _, t := range have.Spec.Taints {
+		if strings.HasPrefix(t.Key, "node.kubernetes.io/") {
+			taints = append(taints, t)
 		}
 	}
-	if maps.Equal(have.Labels, changed.Labels) && len(have.Spec.Taints) == len(changed.Spec.Taints) {
-		return nil
+	if maps.Equal(labels, have.Labels) && sameTaints(taints, have.Spec.Taints) {
+		return false
 	}
-	_, err = nodes.Update(ctx, changed, metav1.UpdateOptions{})
-	return err
+	have.Labels, have.Spec.Taints = labels, taints
+	return true
+}
+
+// sameTaints compares without regard to order and to when a taint was set.
+func sameTaints(x, y []corev1.Taint) bool {
+	return len(x) == len(y) && !slices.ContainsFunc(x, func(a corev1.Taint) bool {
+		return !slices.ContainsFunc(y, func(b corev1.Taint) bool { return a.MatchTaint(&b) && a.Value == b.Value })
+	})
 }
 
 func waitNodesReady(ctx context.Context, shoot kubernetes.Interface, names map[string]bool) error {
@@ -246,8 +269,8 @@ func removeNodes(ctx context.Context, shoot kubernetes.Interface, keep map[strin
 			continue
 		}
 		surplus[node.Name] = true
-		if _, err := shoot.CoreV1().Nodes().Patch(ctx, node.Name, mergePatch, cordon, metav1.PatchOptions{}); err != nil {
-			return client.IgnoreNotFound(err)
+		if _, err := shoot.CoreV1().Nodes().Patch(ctx, node.Name, mergePatch, cordon, metav1.PatchOptions{}); client.IgnoreNotFound(err) != nil {
+			return err
 		}
 	}
 	for _, pod := range pods.Items {

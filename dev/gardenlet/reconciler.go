@@ -14,11 +14,16 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 // projectLabel is on the namespace of every Gardener project.
 const projectLabel = "project.gardener.cloud/name"
+
+// soon asks for another look at once.
+var soon = reconcile.Result{RequeueAfter: time.Millisecond}
 
 // reconciler drives Shoots. A call runs a whole operation, as in gardenlet.
 type reconciler struct {
@@ -39,7 +44,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	switch decide(shoot) {
 	case actBind:
-		return reconcile.Result{}, r.bind(ctx, shoot)
+		return soon, r.bind(ctx, shoot)
 	case actFinalize:
 		return reconcile.Result{}, r.finalize(ctx, shoot)
 	case actOperate:
@@ -51,8 +56,17 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 }
 
-// bind does gardener-scheduler's part. The update answers with a new
-// generation, which brings the Shoot back here.
+// wanted lets those events through that can ask for something: what the
+// stand-in itself writes into a status must not cut the pause between two
+// attempts short.
+func wanted() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
+			e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
+	}}
+}
+
+// bind does gardener-scheduler's part, and has the Shoot operated on at once.
 func (r *reconciler) bind(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 	bound := shoot.DeepCopy()
 	bound.Spec.SeedName = &r.opts.SeedName
@@ -90,11 +104,14 @@ func (r *reconciler) operate(ctx context.Context, shoot *gardencorev1beta1.Shoot
 	err = op.run(ctx)
 	key := client.ObjectKeyFromObject(shoot).String()
 	switch {
+	case err == nil && op.phase == PhaseDelete:
+		r.succeeded(key)
+		return soon, nil
 	case err == nil:
 		r.succeeded(key)
 		return reconcile.Result{RequeueAfter: r.opts.Pace.scale(carePause)}, nil
 	case errors.Is(err, errSuperseded), apierrors.IsNotFound(err):
-		return reconcile.Result{RequeueAfter: time.Millisecond}, nil
+		return soon, nil
 	case ctx.Err() != nil:
 		return reconcile.Result{}, nil // the devstack stops; the next run starts over
 	}
@@ -105,7 +122,7 @@ func (r *reconciler) operate(ctx context.Context, shoot *gardencorev1beta1.Shoot
 	}
 	if state == gardencorev1beta1.LastOperationStateFailed {
 		r.succeeded(key)
-		return reconcile.Result{}, nil // its own status update comes back here as actNothing
+		return reconcile.Result{RequeueAfter: r.opts.Pace.scale(carePause)}, nil
 	}
 	return reconcile.Result{RequeueAfter: r.opts.Pace.scale(r.pause(key))}, nil
 }
@@ -127,13 +144,14 @@ func (r *reconciler) technicalID(ctx context.Context, shoot *gardencorev1beta1.S
 }
 
 // pause before the next attempt of an operation in state Error: 2 s, doubled
-// with each attempt, at most 1 min.
+// with each attempt, at most 16 s. Gardener's are longer, and nobody learns from
+// waiting for them.
 func (r *reconciler) pause(key string) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := r.attempts[key]
 	r.attempts[key] = n + 1
-	return min(2*time.Second<<min(n, 5), time.Minute)
+	return 2 * time.Second << min(n, 3)
 }
 
 func (r *reconciler) succeeded(key string) {

@@ -92,14 +92,12 @@ func (op *operation) succeed(status *gardencorev1beta1.ShootStatus) {
 		description = "Shoot cluster has been successfully deleted."
 	} else {
 		status.IsHibernated = hibernationWanted(op.shoot)
+		status.Networking = networkingOf(op.shoot)
 		for i := range status.Conditions {
 			if c := &status.Conditions[i]; c.Status != gardencorev1beta1.ConditionFalse {
 				c.Status, c.LastUpdateTime = gardencorev1beta1.ConditionProgressing, now
 			}
 		}
-	}
-	if op.phase == PhaseHibernate || op.phase == PhaseWake {
-		status.LastHibernationTriggerTime = &now
 	}
 	status.RetryCycleStartTime = nil
 	status.LastErrors = nil
@@ -107,6 +105,21 @@ func (op *operation) succeed(status *gardencorev1beta1.ShootStatus) {
 		Type: op.kind, State: gardencorev1beta1.LastOperationStateSucceeded, Progress: 100,
 		Description: description, LastUpdateTime: now,
 	}
+}
+
+// networkingOf are the ranges in use: those of the spec.
+func networkingOf(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.NetworkingStatus {
+	wanted := shoot.Spec.Networking
+	if wanted == nil {
+		return nil
+	}
+	list := func(cidr *string) []string {
+		if cidr == nil {
+			return nil
+		}
+		return []string{*cidr}
+	}
+	return &gardencorev1beta1.NetworkingStatus{Nodes: list(wanted.Nodes), Pods: list(wanted.Pods), Services: list(wanted.Services)}
 }
 
 // fail records a failed attempt and returns the state that it leaves: Failed

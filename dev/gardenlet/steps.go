@@ -3,6 +3,7 @@ package gardenlet
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -73,8 +74,20 @@ func stepsOf(phase string) []step {
 	}
 }
 
+// runInfrastructure has the cloud side made. An API server that will be needed
+// starts at the same time: it does not depend on the cloud.
 func (op *operation) runInfrastructure(ctx context.Context) error {
-	return op.opts.Infrastructure.Reconcile(ctx, op.shoot.DeepCopy(), op.technicalID)
+	var wg sync.WaitGroup
+	var clusterErr error
+	if !hibernationWanted(op.shoot) {
+		wg.Go(func() { _, clusterErr = op.clusters.start(ctx, op.shoot.DeepCopy(), op.technicalID) })
+	}
+	err := op.opts.Infrastructure.Reconcile(ctx, op.shoot.DeepCopy(), op.technicalID)
+	wg.Wait()
+	if err != nil {
+		return err // what people have to know first
+	}
+	return clusterErr
 }
 
 func (op *operation) runNoInfrastructure(ctx context.Context) error {
