@@ -103,8 +103,8 @@ spec:
 metadata: {name: p}
 spec: {type: t, account: acme, credentials: {secretRef: {name: s}}, aws: {accountID: "123456789012"}}`,
 	"Network": `
-metadata: {name: n}
-spec: {provider: p, region: us-west-2}`,
+metadata: {name: net}
+spec: {provider: prov, region: us-west-2}`,
 	"Cluster": `
 metadata: {name: c}
 spec:
