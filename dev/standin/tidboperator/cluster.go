@@ -42,6 +42,11 @@ func (s *state) settled() bool {
 		s.set.Status.CurrentRevision == s.set.Status.UpdateRevision && s.set.Status.Replicas == *s.set.Spec.Replicas
 }
 
+// busy reports whether Pods are still being made, replaced or started.
+func (s *state) busy() bool {
+	return s.set != nil && (!s.settled() || len(s.well) < int(*s.set.Spec.Replicas))
+}
+
 // syncCluster brings one TidbCluster a step forward and tells its status.
 func (op *operator) syncCluster(ctx context.Context, tc *unstructured.Unstructured) (time.Duration, error) {
 	s, components, err := decode(tc)
@@ -149,18 +154,16 @@ func (op *operator) change(ctx context.Context, states map[string]*state, st *st
 	stale := st.set.Annotations[hashAnnotation] != want.Annotations[hashAnnotation]
 	delta := st.c.Replicas - *st.set.Spec.Replicas
 	rolling := st.set.Status.CurrentRevision != st.set.Status.UpdateRevision
-	wasScaling := st.phase == phaseScale && (!st.settled() || len(st.well) < int(*st.set.Spec.Replicas))
 	switch {
-	case stale || rolling:
+	case stale || rolling || st.phase == phaseUpgrade && st.busy():
 		st.phase = phaseUpgrade
-	case delta != 0 || wasScaling:
+	case delta != 0 || st.phase == phaseScale && st.busy():
 		st.phase = phaseScale
 	default:
 		st.phase = phaseNormal
 		return nil
 	}
-	if !st.settled() || len(st.well) < int(*st.set.Spec.Replicas) || heldBack(states, st) {
-		// A stale template is worth writing at once only on a healthy set.
+	if st.busy() || heldBack(states, st) {
 		return nil
 	}
 	next := st.set.DeepCopy()
@@ -182,14 +185,14 @@ func (op *operator) change(ctx context.Context, states map[string]*state, st *st
 	return nil
 }
 
-// heldBack reports whether a component earlier in the order is in Upgrade or
-// Scale.
+// heldBack reports whether a component earlier in the order is being changed;
+// busy covers the moment in which its StatefulSet's controller has not looked.
 func heldBack(states map[string]*state, st *state) bool {
 	for _, name := range startOrder {
 		if name == st.c.name {
 			return false
 		}
-		if other := states[name]; other != nil && (other.phase == phaseUpgrade || other.phase == phaseScale) {
+		if other := states[name]; other != nil && (other.busy() || other.phase == phaseUpgrade || other.phase == phaseScale) {
 			return true
 		}
 	}
