@@ -142,7 +142,7 @@ func checkNewCluster(c *v1.Cluster, n *v1.Network, account *v1.Account, o Option
 		p.add("spec.network", c.Spec.Network, "the Network hibernates for good (spec.hibernation.mode Always); change that, or choose another one")
 	}
 	p.merge(checkAccount("spec.network", c.Spec.Network, account))
-	p.merge(checkQuota(account, o.Usage, clusterUsage(c)))
+	p.merge(checkQuota(c, account, o.Usage, clusterUsage(c)))
 	return &p
 }
 

@@ -232,7 +232,7 @@ func checkNewNetwork(n *v1.Network, provider *v1.Provider, account *v1.Account, 
 		p.add("spec.provider", n.Spec.Provider, "the Provider is being deleted; choose another one")
 	}
 	p.merge(checkAccount("spec.provider", n.Spec.Provider, account))
-	p.merge(checkQuota(account, o.Usage, Usage{Networks: 1}))
+	p.merge(checkQuota(n, account, o.Usage, Usage{Networks: 1}))
 	return &p
 }
 

@@ -58,26 +58,27 @@ func (u Usage) plus(v Usage) Usage {
 }
 
 // checkQuota checks what a new object asks for in addition to what is used.
-// paths names the field that is to blame for each limit.
-func checkQuota(account *v1.Account, used, wanted Usage) *problems {
+func checkQuota(o v1.Object, account *v1.Account, used, wanted Usage) *problems {
 	var p problems
 	if account == nil || account.Spec.Quotas == nil {
 		return &p
 	}
 	q := account.Spec.Quotas
 	for _, l := range []struct {
-		path, what   string
+		path         string
+		value        any
+		what         string
 		limit        *int32
 		used, wanted int32
 	}{
-		{"metadata.name", "Networks", q.Networks, used.Networks, wanted.Networks},
-		{"metadata.name", "Clusters", q.Clusters, used.Clusters, wanted.Clusters},
-		{"spec.topology.tidb.replicas", "TiDB nodes", q.TiDBNodes, used.TiDBNodes, wanted.TiDBNodes},
-		{"spec.topology.tikv.replicas", "TiKV nodes", q.TiKVNodes, used.TiKVNodes, wanted.TiKVNodes},
-		{"spec.topology.tiflash.replicas", "TiFlash nodes", q.TiFlashNodes, used.TiFlashNodes, wanted.TiFlashNodes},
+		{"metadata.name", o.GetName(), "Networks", q.Networks, used.Networks, wanted.Networks},
+		{"metadata.name", o.GetName(), "Clusters", q.Clusters, used.Clusters, wanted.Clusters},
+		{"spec.topology.tidb.replicas", wanted.TiDBNodes, "TiDB nodes", q.TiDBNodes, used.TiDBNodes, wanted.TiDBNodes},
+		{"spec.topology.tikv.replicas", wanted.TiKVNodes, "TiKV nodes", q.TiKVNodes, used.TiKVNodes, wanted.TiKVNodes},
+		{"spec.topology.tiflash.replicas", wanted.TiFlashNodes, "TiFlash nodes", q.TiFlashNodes, used.TiFlashNodes, wanted.TiFlashNodes},
 	} {
 		if l.limit != nil && l.wanted > 0 && l.used+l.wanted > *l.limit {
-			p.add(l.path, l.wanted, "Account %s may have %d %s and has %d already; remove some or raise the Account's quota", account.Name, *l.limit, l.what, l.used)
+			p.add(l.path, l.value, "Account %s may have %d %s and has %d already; remove some or raise the Account's quota", account.Name, *l.limit, l.what, l.used)
 		}
 	}
 	return &p

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/cel/common"
@@ -134,4 +135,15 @@ func (k *Kind) Update(object, old map[string]any) field.ErrorList {
 	}
 	errs, _ = k.rules.Validate(context.Background(), nil, k.Structural, o, before, celconfig.RuntimeCELCostBudget, cel.WithRatcheting(correlated))
 	return errs
+}
+
+// Decode reads a manifest in YAML or JSON as an API server does: whole numbers
+// stay whole.
+func Decode(manifest []byte) (map[string]any, error) {
+	raw, err := yaml.YAMLToJSONStrict(manifest)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]any{}
+	return out, utiljson.Unmarshal(raw, &out)
 }
