@@ -9,9 +9,14 @@ import (
 	"time"
 )
 
+// quiet is how long a log, which cannot redraw a line, is spared of changes in
+// the detail of a progress line.
+const quiet = 5 * time.Second
+
 // board writes to the screen: lines that stay, and one progress line for each
 // followed object, which a terminal redraws in place. Where the output is no
-// terminal, a progress line is printed when it says something new.
+// terminal, a progress line is printed when its head changes, and for its
+// detail every few seconds.
 type board struct {
 	out      io.Writer
 	terminal bool
@@ -20,12 +25,20 @@ type board struct {
 
 	mu    sync.Mutex
 	keys  []string
-	lines map[string]string
+	lines map[string]progressText
 	drawn int // progress lines on the screen now
 }
 
+// progressText is the current progress of one object.
+type progressText struct {
+	head, detail string
+	printed      time.Time
+}
+
+func (p progressText) String() string { return strings.TrimRight(p.head+"  "+p.detail, " ") }
+
 func newBoard(out io.Writer) *board {
-	b := &board{out: out, width: 160, start: time.Now(), lines: map[string]string{}}
+	b := &board{out: out, width: 160, start: time.Now(), lines: map[string]progressText{}}
 	if f, ok := out.(*os.File); ok {
 		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb" {
 			b.terminal = true
@@ -50,30 +63,35 @@ func (b *board) stamp(format string, args ...any) {
 }
 
 // progress sets the progress line of key.
-func (b *board) progress(key, line string) {
+func (b *board) progress(key, head, detail string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	old, known := b.lines[key]
-	if known && old == line {
+	if known && old.head == head && old.detail == detail {
 		return
 	}
 	if !known {
 		b.keys = append(b.keys, key)
 	}
-	b.lines[key] = line
-	if !b.terminal {
-		_, _ = fmt.Fprintf(b.out, "%s  %s\n", elapsed(time.Since(b.start)), line)
+	now := progressText{head: head, detail: detail, printed: old.printed}
+	if b.terminal {
+		b.lines[key] = now
+		b.erase()
+		b.draw()
 		return
 	}
-	b.erase()
-	b.draw()
+	if old.head != head || time.Since(old.printed) > quiet {
+		now.printed = time.Now()
+		_, _ = fmt.Fprintf(b.out, "%s  %s\n", elapsed(time.Since(b.start)), now)
+	}
+	b.lines[key] = now
 }
 
 // freeze leaves the progress lines on the screen as they are and forgets them.
 func (b *board) freeze() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.keys, b.lines, b.drawn = nil, map[string]string{}, 0
+	b.keys, b.lines, b.drawn = nil, map[string]progressText{}, 0
 }
 
 // erase removes the progress lines from a terminal, draw puts them back.
@@ -89,7 +107,7 @@ func (b *board) draw() {
 		return
 	}
 	for _, key := range b.keys {
-		line := elapsed(time.Since(b.start)) + "  " + b.lines[key]
+		line := elapsed(time.Since(b.start)) + "  " + b.lines[key].String()
 		_, _ = fmt.Fprintln(b.out, clip(line, b.width-1))
 	}
 	b.drawn = len(b.keys)

@@ -51,7 +51,8 @@ func followOne(ctx context.Context, a *applier, object *unstructured.Unstructure
 	last := object
 	for {
 		ready, seen, err := followWatch(ctx, a, object, func(now *unstructured.Unstructured) {
-			screen.progress(title(object), fmt.Sprintf("%-*s  %s", width, title(object), progressLine(now)))
+			head, detail := progressOf(now)
+			screen.progress(title(object), fmt.Sprintf("%-*s  %s", width, title(object), head), detail)
 		})
 		if ready {
 			return nil
@@ -107,35 +108,32 @@ func title(object *unstructured.Unstructured) string {
 	return strings.ToLower(object.GetKind()) + "/" + object.GetName()
 }
 
-// progressLine is phase, percent, step and what it waits for.
-func progressLine(object *unstructured.Unstructured) string {
+// progressOf is where the object is (phase, percent, step), and what it waits
+// for there.
+func progressOf(object *unstructured.Unstructured) (head, detail string) {
 	text := func(path ...string) string {
 		s, _, _ := unstructured.NestedString(object.Object, append([]string{"status"}, path...)...)
 		return s
 	}
 	phase := text("phase")
 	if phase == "" {
-		return "not seen by a worker yet"
+		return "not seen by a worker yet", ""
 	}
 	if isReady(object) {
-		return fmt.Sprintf("%-9s 100 %%  Ready", phase)
+		return fmt.Sprintf("%-9s 100 %%  Ready", phase), ""
 	}
 	percent, _, _ := unstructured.NestedInt64(object.Object, "status", "operation", "progress")
-	line := fmt.Sprintf("%-9s %3d %%", phase, percent)
-	for _, part := range []string{text("operation", "step"), text("operation", "waitingFor")} {
-		if part != "" {
-			line += "  " + part
-		}
-	}
+	head = strings.TrimRight(fmt.Sprintf("%-9s %3d %%  %s", phase, percent, text("operation", "step")), " ")
 	if stalled, message := condition(object, "Stalled"); stalled == string(metav1.ConditionTrue) {
-		line += "  STALLED: " + message
+		head += "  STALLED: " + message
 	}
-	return line
+	return head, text("operation", "waitingFor")
 }
 
 // explain says why an object is not Ready, for the end of a run that failed.
 func explain(object *unstructured.Unstructured) string {
-	line := progressLine(object)
+	head, detail := progressOf(object)
+	line := progressText{head: head, detail: detail}.String()
 	if _, message := condition(object, "Ready"); message != "" {
 		line += " (" + message + ")"
 	}

@@ -52,9 +52,12 @@ status:
   phase: Creating
   operation: {step: EnsureShoot, waitingFor: "shoot 45 %", progress: 30}
   conditions: [{type: Stalled, status: "True", message: "quota of VPCs"}]`)
-	want := "Creating   30 %  EnsureShoot  shoot 45 %  STALLED: quota of VPCs"
-	if got := progressLine(o); got != want {
-		t.Errorf("got  %q\nwant %q", got, want)
+	head, detail := progressOf(o)
+	if want := "Creating   30 %  EnsureShoot  STALLED: quota of VPCs"; head != want {
+		t.Errorf("got  %q\nwant %q", head, want)
+	}
+	if want := "shoot 45 %"; detail != want {
+		t.Errorf("got  %q\nwant %q", detail, want)
 	}
 }
 
@@ -88,9 +91,10 @@ func TestDecodeManifestsRefusesNameless(t *testing.T) {
 func TestBoardWithoutTerminalPrintsChangesOnly(t *testing.T) {
 	var out strings.Builder
 	b := newBoard(&out)
-	b.progress("a", "one")
-	b.progress("a", "one")
-	b.progress("a", "two")
+	b.progress("a", "one", "")
+	b.progress("a", "one", "")
+	b.progress("a", "one", "a detail, too soon after the line before")
+	b.progress("a", "two", "")
 	b.say("done")
 	if got := strings.Count(out.String(), "\n"); got != 3 {
 		t.Errorf("%d lines:\n%s", got, out.String())
@@ -104,8 +108,8 @@ func TestBoardOnTerminalRedraws(t *testing.T) {
 	var out strings.Builder
 	b := newBoard(&out)
 	b.terminal, b.width = true, 20
-	b.progress("a", strings.Repeat("x", 100))
-	b.progress("b", "two")
+	b.progress("a", strings.Repeat("x", 100), "")
+	b.progress("b", "two", "")
 	out.Reset()
 	b.say("stays")
 	got := out.String()

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -38,7 +40,7 @@ func runOtherProgram() {
 	}
 	switch name {
 	case "kubectl":
-		useRunningStack()
+		useRunningStack(args)
 		kube.Kubectl(args)
 	case garden.Command:
 		garden.Main(args)
@@ -48,8 +50,9 @@ func runOtherProgram() {
 // useRunningStack points kubectl at the running stack when nothing else was
 // chosen; kubectl's own flags still win. Several running stacks, or none, are
 // left to kubectl, with a word on why.
-func useRunningStack() {
-	if os.Getenv("KUBECONFIG") != "" {
+func useRunningStack(args []string) {
+	chosen := func(arg string) bool { return strings.HasPrefix(arg, "--kubeconfig") }
+	if os.Getenv("KUBECONFIG") != "" || slices.ContainsFunc(args, chosen) {
 		return
 	}
 	state, err := supervisor.FindState(os.Getenv(dataDirVariable))
