@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -86,8 +87,21 @@ func (r *reader) events(ctx context.Context, o object) ([]corev1.Event, error) {
 	if err != nil {
 		return nil, fmt.Errorf("events of %s %s: %w", o.Kind, o.Name, err)
 	}
-	slices.SortStableFunc(l.Items, func(a, b corev1.Event) int { return eventTime(a).Compare(eventTime(b)) })
+	slices.SortStableFunc(l.Items, compareEvents)
 	return l.Items, nil
+}
+
+// compareEvents orders events by time; those of one second, as they were
+// written.
+func compareEvents(a, b corev1.Event) int {
+	if c := eventTime(a).Compare(eventTime(b)); c != 0 {
+		return c
+	}
+	c, err := resourceversion.CompareResourceVersion(a.ResourceVersion, b.ResourceVersion)
+	if err != nil {
+		return 0
+	}
+	return c
 }
 
 func toObject(u *unstructured.Unstructured) (object, error) {

@@ -111,3 +111,12 @@ func TestEventTime(t *testing.T) {
 	e.Series = &corev1.EventSeries{LastObservedTime: metav1.NewMicroTime(now.Add(-time.Hour))}
 	require.Equal(t, now.Add(-time.Hour), eventTime(e))
 }
+
+func TestCompareEvents(t *testing.T) {
+	event := func(version string, before time.Duration) corev1.Event {
+		return corev1.Event{ObjectMeta: metav1.ObjectMeta{ResourceVersion: version}, LastTimestamp: *at(before)}
+	}
+	require.Negative(t, compareEvents(event("99", time.Minute), event("7", 0)), "time comes first")
+	require.Negative(t, compareEvents(event("99", 0), event("100", 0)), "then the order of writing")
+	require.Zero(t, compareEvents(event("", 0), event("x", 0)))
+}
