@@ -56,11 +56,11 @@ func keepAlive(ctx context.Context) (context.Context, func()) {
 		t := time.NewTicker(beatEvery)
 		defer t.Stop()
 		for {
-			activity.RecordHeartbeat(ctx)
 			select {
 			case <-done:
 				return
 			case <-t.C:
+				activity.RecordHeartbeat(ctx)
 			}
 		}
 	}()

@@ -22,11 +22,13 @@ import (
 // marker stands in every credential and must be seen nowhere else.
 const marker = "MARKERf00dfeed"
 
-func network() *v1.Network {
-	return &v1.Network{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "n1"}}
-}
-func cluster() *v1.Cluster {
-	return &v1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "c1"}}
+func network() *v1.Network           { return &v1.Network{ObjectMeta: named("n1")} }
+func cluster() *v1.Cluster           { return &v1.Cluster{ObjectMeta: named("c1")} }
+func provider() *v1.Provider         { return &v1.Provider{ObjectMeta: named("core-aws")} }
+func providerType() *v1.ProviderType { return &v1.ProviderType{ObjectMeta: named("aws-gardener")} }
+
+func named(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: namespace, Name: name}
 }
 
 // TestLifecycle is the main job: the samples up, unchanged, and down again,
@@ -143,9 +145,15 @@ func noOp(t *testing.T) {
 	require.NoError(t, world.Kube.Patch(ctx, cluster(), patch))
 	seen := follow(ctx, t, cluster(), &v1.ClusterList{}, func(o v1.Object) bool { return o.GetGeneration() == 2 && isReady(o) })
 	require.Contains(t, seen.phases, v1.PhaseModifying)
-	patch = client.RawPatch(types.MergePatchType, []byte(`{"spec":{"bucket":{"retain":false}}}`))
+	patch = client.RawPatch(types.MergePatchType, []byte(`{"spec":{"bucket":{"retain":true}}}`))
 	require.NoError(t, world.Kube.Patch(ctx, network(), patch))
 	follow(ctx, t, network(), &v1.NetworkList{}, func(o v1.Object) bool { return o.GetGeneration() == 2 && isReady(o) })
+	patch = client.RawPatch(types.MergePatchType, []byte(`{"spec":{"dns":{"parentZoneID":"Z0123456789ABCDEFGHIJ"}}}`))
+	require.NoError(t, world.Kube.Patch(ctx, provider(), patch))
+	follow(ctx, t, provider(), &v1.ProviderList{}, func(o v1.Object) bool { return o.GetGeneration() == 2 && isReady(o) })
+	patch = client.RawPatch(types.MergePatchType, []byte(`{"spec":{"timeouts":{"wake":"31m"}}}`))
+	require.NoError(t, world.Kube.Patch(ctx, providerType(), patch))
+	follow(ctx, t, providerType(), &v1.ProviderTypeList{}, func(o v1.Object) bool { return o.GetGeneration() == 2 && isReady(o) })
 	after, err := world.Inventory(ctx)
 	require.NoError(t, err)
 	require.Equal(t, ids(before), ids(after))
@@ -188,10 +196,7 @@ func deleteAll(t *testing.T) {
 	follow(ctx, t, network(), &v1.NetworkList{}, atStep("WaitShootGone"))
 	killWorker(ctx, t, "DeleteNetwork")
 	follow(ctx, t, network(), &v1.NetworkList{}, nil)
-	for _, o := range []v1.Object{
-		&v1.Provider{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "core-aws"}},
-		&v1.ProviderType{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "aws-gardener"}},
-	} {
+	for _, o := range []v1.Object{provider(), providerType()} {
 		require.NoError(t, world.Kube.Delete(ctx, o))
 		eventually(t, time.Minute, o.GetName()+" goes", func() error {
 			err := world.Kube.Get(ctx, client.ObjectKeyFromObject(o), o)

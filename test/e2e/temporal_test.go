@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/temporalproto"
 	corev1 "k8s.io/api/core/v1"
@@ -52,16 +53,16 @@ func noSecretAnywhere(t *testing.T) {
 	all, err := world.Workflows(ctx, "")
 	require.NoError(t, err)
 	require.NotEmpty(t, all)
-	readable := false // a search in payloads that cannot be read would prove nothing
+	found := false // a search in payloads that cannot be read would prove nothing
 	for _, w := range all {
 		h, err := world.History(ctx, w.GetExecution().GetWorkflowId(), w.GetExecution().GetRunId())
 		require.NoError(t, err)
-		raw, err := historyJSON(h)
+		raw, err := readable(h)
 		require.NoError(t, err)
 		clean(t, "history of "+w.GetExecution().GetWorkflowId(), raw)
-		readable = readable || bytes.Contains(raw, []byte("garden-core"))
+		found = found || bytes.Contains(raw, []byte("garden-core"))
 	}
-	require.True(t, readable)
+	require.True(t, found)
 	for _, list := range []client.ObjectList{&v1.ProviderList{}, &v1.NetworkList{}, &v1.ClusterList{}, &corev1.EventList{}} {
 		require.NoError(t, world.Kube.List(ctx, list))
 		raw, err := json.Marshal(list)
@@ -103,7 +104,7 @@ func writeGoldenHistories(t *testing.T) {
 			w := found[len(found)-1].GetExecution()
 			h, err := world.History(ctx, w.GetWorkflowId(), w.GetRunId())
 			require.NoError(t, err)
-			raw, err := historyJSON(h)
+			raw, err := exported(h)
 			require.NoError(t, err)
 			pkg := map[string]string{"ProviderType": "provider"}[k]
 			if pkg == "" {
@@ -120,7 +121,14 @@ func writeGoldenHistories(t *testing.T) {
 	}
 }
 
-// historyJSON is a history as the Temporal CLI and UI export it.
-func historyJSON(h *historypb.History) ([]byte, error) {
+// readable is a history as JSON with payloads that can be searched.
+func readable(h *historypb.History) ([]byte, error) {
+	return temporalproto.CustomJSONMarshalOptions{
+		Metadata: map[string]any{commonpb.EnablePayloadShorthandMetadataKey: true},
+	}.Marshal(h)
+}
+
+// exported is a history as the Temporal CLI and UI export it, for replay.
+func exported(h *historypb.History) ([]byte, error) {
 	return temporalproto.CustomJSONMarshalOptions{Indent: " "}.Marshal(h)
 }

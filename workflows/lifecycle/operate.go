@@ -62,7 +62,8 @@ func (o *object) start(ctx workflow.Context, in Input) (*running, error) {
 		o.carried.Generation, o.carried.Operations = in.Generation, 0
 	}
 	o.carried.Operations = max(o.carried.Operations, attemptOf(in)) + 1
-	r := &running{in: in, id: temporal.OperationID(workflow.GetInfo(ctx).WorkflowExecution.ID, string(in.Verb), in.Generation, o.carried.Operations)}
+	id := temporal.ObjectID(o.ref.Kind, o.ref.Namespace, o.ref.Name)
+	r := &running{in: in, id: temporal.OperationID(id, string(in.Verb), in.Generation, o.carried.Operations)}
 	cctx, cancel := workflow.WithCancel(workflow.WithChildOptions(ctx, o.childOptions(in, r.id)))
 	child := workflow.ExecuteChildWorkflow(cctx, o.kind.OperationType(in.Verb), in)
 	err := child.GetChildWorkflowExecution().Get(ctx, nil)

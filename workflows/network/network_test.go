@@ -8,3 +8,5 @@ import (
 )
 
 func TestEveryStep(t *testing.T) { workflowtest.EveryStep(t, network.Kind()) }
+
+func TestReplay(t *testing.T) { workflowtest.Replay(t, network.Kind()) }

@@ -9,3 +9,5 @@ import (
 
 func TestEveryStepOfProvider(t *testing.T)     { workflowtest.EveryStep(t, provider.Kind()) }
 func TestEveryStepOfProviderType(t *testing.T) { workflowtest.EveryStep(t, provider.TypeKind()) }
+
+func TestReplay(t *testing.T) { workflowtest.Replay(t, provider.Kind(), provider.TypeKind()) }
