@@ -24,11 +24,16 @@ type decision struct {
 	text   string // one sentence
 }
 
-// decide says what is due, from the object as it is and nothing else.
-func decide(id string, s contract.ObjectState) decision {
+// decide says what is due, from the object as it is and nothing else. id and
+// uid are those of the object that the workflow is for; uid is empty before
+// the first look.
+func decide(id, uid string, s contract.ObjectState) decision {
 	switch {
 	case !s.Exists:
 		return decision{action: actEnd}
+	case s.ID != "" && s.ID != id && s.UID == uid:
+		return decision{action: actWait, reason: "IdentityChanged", text: "the annotation " + v1.AnnotationID +
+			" was changed from " + id + ": put it back, all external resources are found by it"}
 	case s.ID != "" && s.ID != id:
 		return decision{action: actReplace}
 	case s.Paused:
@@ -57,5 +62,5 @@ func unlessEnded(s contract.ObjectState, v Verb) decision {
 		return decision{action: actRun, verb: v}
 	}
 	return decision{action: actWait, verb: v, reason: string(op.State),
-		text: string(v) + " was ended at step " + op.Step + "; annotate " + v1.AnnotationOperation + "=retry, change the spec, or delete the object"}
+		text: string(v) + " was ended at step " + op.Step + "; change the spec and it starts again from what exists, or delete the object"}
 }

@@ -29,7 +29,8 @@ func TestDecide(t *testing.T) {
 		{name: "changed", state: contract.ObjectState{Exists: true, Generation: 4, ObservedGeneration: 3}, action: actRun, verb: Update},
 		{name: "deleted", state: contract.ObjectState{Exists: true, Generation: 4, ObservedGeneration: 3, Deleting: true}, action: actRun, verb: Delete},
 		{name: "deleted when new", state: contract.ObjectState{Exists: true, Generation: 2, Deleting: true}, action: actRun, verb: Delete},
-		{name: "another object of that name", state: contract.ObjectState{Exists: true, Generation: 1, ID: "other"}, action: actReplace},
+		{name: "another object of that name", state: contract.ObjectState{Exists: true, Generation: 1, ID: "other", UID: "new"}, action: actReplace},
+		{name: "identity changed in place", state: contract.ObjectState{Exists: true, Generation: 1, ID: "other", UID: "known"}, action: actWait, reason: "IdentityChanged"},
 		{name: "paused", state: contract.ObjectState{Exists: true, Generation: 1, Paused: true}, action: actWait, reason: "Paused"},
 		{name: "creation was cancelled", state: contract.ObjectState{Exists: true, Generation: 1, Operation: op("Create", 1, v1.OperationCancelled)},
 			action: actWait, verb: Create, reason: "Cancelled"},
@@ -43,7 +44,7 @@ func TestDecide(t *testing.T) {
 			action: actEnd},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := decide("mine", c.state)
+			d := decide("mine", "known", c.state)
 			assert.Equal(t, c.action, d.action)
 			assert.Equal(t, c.verb, d.verb)
 			assert.Equal(t, c.reason, d.reason)

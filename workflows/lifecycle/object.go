@@ -30,6 +30,8 @@ type ObjectInput struct {
 type carried struct {
 	// Resting: nothing was due; wait for a signal before looking again.
 	Resting bool `json:"resting,omitempty"`
+	// UID of the object, from the first look on.
+	UID string `json:"uid,omitempty"`
 	// Operations counts those that ran for Generation, for their ids.
 	Generation int64 `json:"generation,omitempty"`
 	Operations int64 `json:"operations,omitempty"`
@@ -49,23 +51,31 @@ func (k Kind) Object(ctx workflow.Context, in ObjectInput) error {
 	o := newObject(ctx, k, in)
 	for {
 		o.rest(ctx)
-		s, err := o.read(ctx)
-		if err != nil {
+		if ended, err := o.look(ctx); ended || err != nil {
 			return err
 		}
-		switch d := decide(o.ref.ID, s); d.action {
-		case actEnd:
-			return nil
-		case actReplace:
-			return o.continueAs(ctx, s.ID)
-		case actRun:
-			err = o.operate(ctx, s, d.verb)
-		default:
-			err = o.settle(ctx, s, d)
-		}
-		if err != nil {
-			return err
-		}
+	}
+}
+
+// look reads the object and does what is due.
+func (o *object) look(ctx workflow.Context) (ended bool, err error) {
+	s, err := o.read(ctx)
+	if err != nil {
+		return false, err
+	}
+	d := decide(o.ref.ID, o.carried.UID, s)
+	if s.ID == o.ref.ID {
+		o.carried.UID = s.UID
+	}
+	switch d.action {
+	case actEnd:
+		return true, nil
+	case actReplace:
+		return false, o.continueAs(ctx, s.ID)
+	case actRun:
+		return false, o.operate(ctx, s, d.verb)
+	default:
+		return false, o.settle(ctx, s, d)
 	}
 }
 

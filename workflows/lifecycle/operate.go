@@ -156,7 +156,7 @@ func (o *object) reconsider(ctx workflow.Context, r *running) {
 		return
 	}
 	switch {
-	case !s.Exists, s.ID != "" && s.ID != o.ref.ID:
+	case !s.Exists, s.UID != r.in.UID:
 		if r.in.Verb != Delete {
 			r.cancel()
 		}

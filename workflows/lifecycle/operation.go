@@ -47,11 +47,10 @@ func Run(ctx workflow.Context, in Input, steps ...Step) (Result, error) {
 	o := &operation{in: in, steps: flatten(steps), lock: workflow.NewMutex(ctx), stalled: map[string]bool{}}
 	ctx = workflow.WithValue(ctx, operationKey, o)
 	o.listen(ctx)
-	err := o.begin(ctx)
-	if err == nil {
-		err = o.runAll(ctx, steps)
+	if err := o.begin(ctx); err != nil {
+		return Result{}, err // cancelled before anything was done or told
 	}
-	return o.end(ctx, err)
+	return o.end(ctx, o.runAll(ctx, steps))
 }
 
 // listen counts wakes. A counter, not a channel, since several steps may be
@@ -112,7 +111,6 @@ func (o *operation) end(ctx workflow.Context, err error) (Result, error) {
 	o.report.LastError = nil
 	o.condition(ctx, v1.ConditionProgressing, metav1.ConditionFalse, reason, text)
 	o.condition(ctx, v1.ConditionStalled, metav1.ConditionFalse, reason, "nothing to mend")
-	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	o.publish(ctx, true)
 	return res, err
 }

@@ -72,11 +72,11 @@ func (o *operation) fail(ctx workflow.Context, s Step, f *faults.Fault, delay ti
 }
 
 // publish sends the report. Reports go one at a time, each with the newest
-// state, so that none overtakes another. The last one must arrive.
+// state, so that none overtakes another. The last one must arrive. A report is
+// never cancelled: one that is abandoned in flight could still arrive, after
+// the last one.
 func (o *operation) publish(ctx workflow.Context, last bool) {
-	if ctx.Err() != nil {
-		ctx, _ = workflow.NewDisconnectedContext(ctx)
-	}
+	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	if err := o.lock.Lock(ctx); err != nil {
 		return
 	}
