@@ -50,8 +50,8 @@ type operation struct {
 }
 
 var operations = []operation{
-	{kind: "CreateNetwork", title: "Create network", steps: []string{"EnsureShoot", "EnsureBucket"}},
-	{kind: "CreateCluster", title: "Create cluster", steps: []string{"EnsureDatabase", "WaitDatabaseReady"}},
+	{kind: "CreateNetwork", title: "Create Network", steps: []string{"EnsureShoot", "EnsureBucket"}},
+	{kind: "CreateCluster", title: "Create Cluster", steps: []string{"EnsureDatabase", "WaitDatabaseReady"}},
 }
 
 func check(o options) error {
@@ -123,12 +123,17 @@ func (o options) listURL(query string) string {
 	return u
 }
 
+// pageText is the text of a page with what it renders from Markdown: the UI has
+// that drawn in frames.
+const pageText = `document.body.innerText + Array.from(document.querySelectorAll('iframe'))
+	.map(f => "\n" + (f.contentDocument ? f.contentDocument.body.innerText : "")).join("")`
+
 // look opens a page, saves a screenshot and returns the text that it shows.
 func look(ctx context.Context, address, screenshot string) (string, error) {
 	if err := open(ctx, address); err != nil {
 		return "", err
 	}
-	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](`document.body.innerText`))
+	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](pageText))
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", address, err)
 	}
