@@ -144,7 +144,7 @@ func alive(s ec2types.ServiceState) bool {
 // the token is used up, and the next one is tried.
 func (e *endpoint) create(ctx context.Context) (*ec2types.ServiceConfiguration, error) {
 	name := tag{"Name", "ic-" + e.in.Owner.ID8() + "-db"}
-	for epoch := range 5 {
+	for epoch := range 3 {
 		out, err := e.ec2.CreateVpcEndpointServiceConfiguration(ctx, &ec2.CreateVpcEndpointServiceConfigurationInput{
 			ClientToken:             awssdk.String(token(e.in.Owner.ID, "endpoint-service", e.in.LoadBalancerARN, fmt.Sprint(epoch))),
 			AcceptanceRequired:      awssdk.Bool(true),
@@ -162,15 +162,13 @@ func (e *endpoint) create(ctx context.Context) (*ec2types.ServiceConfiguration, 
 		if err != nil {
 			return nil, e.fault(err)
 		}
-		made := out.ServiceConfiguration
-		err = e.a.settle(ctx, e.resource(), "created", func() (bool, error) {
-			_, err := e.get(ctx, awssdk.ToString(made.ServiceId))
-			return err == nil, err
-		})
-		if f := faults.As(err); f != nil && f.Code == "ServiceEnded" {
-			continue
+		used, err := e.ended(ctx, awssdk.ToString(out.ServiceConfiguration.ServiceId))
+		if err != nil {
+			return nil, err
 		}
-		return made, err
+		if !used {
+			return out.ServiceConfiguration, nil
+		}
 	}
 	return nil, faults.New(faults.Conflict, "ClientTokensUsedUp", e.resource(), "EC2 answers each create with a service that was deleted before").
 		WithHint(faults.OwnerOperator, "retry tomorrow, EC2 forgets client tokens after a day")
@@ -182,21 +180,32 @@ func token(parts ...string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// get returns a service, a Gone fault, or a fault ServiceEnded when it is on
-// its way out.
+// ended reports whether the service that a create answered with was deleted
+// before: it is on its way out, or AWS does not show it for all the time that a
+// new one may take. Should a new one take even longer, find sees both later.
+func (e *endpoint) ended(ctx context.Context, id string) (bool, error) {
+	over := false
+	err := e.a.settle(ctx, e.resource(), "created", func() (bool, error) {
+		s, err := e.get(ctx, id)
+		over = err == nil && !alive(s.ServiceState)
+		return err == nil, err
+	})
+	if f := faults.As(err); f != nil && f.Code == codeNotSettled {
+		return true, nil
+	}
+	return over, err
+}
+
+// get returns a service in whatever state it is, or a Gone fault.
 func (e *endpoint) get(ctx context.Context, id string) (*ec2types.ServiceConfiguration, error) {
 	out, err := e.ec2.DescribeVpcEndpointServiceConfigurations(ctx, &ec2.DescribeVpcEndpointServiceConfigurationsInput{ServiceIds: []string{id}})
 	if err != nil {
 		return nil, e.fault(err)
 	}
 	for _, s := range out.ServiceConfigurations {
-		if awssdk.ToString(s.ServiceId) != id || s.ServiceState == ec2types.ServiceStateDeleted {
-			continue
+		if awssdk.ToString(s.ServiceId) == id {
+			return &s, nil
 		}
-		if !alive(s.ServiceState) {
-			return nil, faults.New(faults.Transient, "ServiceEnded", "endpoint service "+id, "it is in the state %s", s.ServiceState)
-		}
-		return &s, nil
 	}
 	return nil, faults.New(faults.Gone, "NotFound", "endpoint service "+id, "it is not there")
 }

@@ -121,9 +121,9 @@ func (e *endpoint) refusals(items []ec2types.UnsuccessfulItem) error {
 
 func (e *endpoint) proveGone(ctx context.Context, service string) error {
 	return e.a.settle(ctx, e.resource(), "deleted", func() (bool, error) {
-		_, err := e.get(ctx, service)
-		if f := faults.As(err); f != nil && f.Code == "ServiceEnded" {
-			return false, nil
+		s, err := e.get(ctx, service)
+		if err == nil {
+			return s.ServiceState == ec2types.ServiceStateDeleted, nil
 		}
 		return goneAsDone(err)
 	})

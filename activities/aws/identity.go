@@ -101,6 +101,9 @@ func (c *clients) partition() string {
 	}
 }
 
+// codeNotSettled is the code of settle's own fault.
+const codeNotSettled = "NotSettled"
+
 // settle looks until the thing is as it was just made, for AWS shows a change
 // late at times (infrastructure.md 4.3). look returns a Gone fault, or
 // done=false, while it is not. After Options.Settle the answer is Transient,
@@ -120,7 +123,7 @@ func (a *Activities) settle(ctx context.Context, resource, what string, look fun
 		case <-ctx.Done():
 			return faults.FromAWS(ctx.Err(), resource)
 		case <-limit.C:
-			return faults.New(faults.Transient, "NotSettled", resource, "AWS has not yet shown that it is %s", what)
+			return faults.New(faults.Transient, codeNotSettled, resource, "AWS has not yet shown that it is %s", what)
 		case <-time.After(a.options.SettlePoll):
 		}
 	}
