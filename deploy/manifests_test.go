@@ -144,9 +144,6 @@ func TestConfigFileIsValid(t *testing.T) {
 func TestTemporalSetupKnowsEverySearchAttribute(t *testing.T) {
 	script, err := os.ReadFile("temporal/setup.sh")
 	require.NoError(t, err)
-	var names []string
-	for _, m := range regexp.MustCompile(`\bInfra[A-Z]\w+`).FindAllString(string(script), -1) {
-		names = append(names, m)
-	}
+	names := regexp.MustCompile(`\bInfra[A-Z]\w+`).FindAllString(string(script), -1)
 	require.ElementsMatch(t, temporal.SearchAttributes(), names)
 }

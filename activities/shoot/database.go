@@ -3,6 +3,7 @@ package shoot
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -174,7 +175,7 @@ func (c *cluster) freeDatabase(ctx context.Context, plan contract.ClusterPlan) (
 	if err != nil {
 		return false, "", err
 	}
-	left := append(claims, volumes...)
+	left := slices.Concat(claims, volumes)
 	return len(left) == 0, name + ": waiting until these are gone: " + wait.Missing(left, 5), nil
 }
 

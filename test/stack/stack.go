@@ -100,7 +100,7 @@ func (s *Stack) await(ctx context.Context, path, logFile string) error {
 		}
 		select {
 		case err := <-s.ended:
-			return fmt.Errorf("devstack ended while starting: %v, see %s", err, logFile)
+			return fmt.Errorf("devstack ended while starting: %w, see %s", err, logFile)
 		case <-ctx.Done():
 			_ = s.cmd.Process.Signal(syscall.SIGTERM)
 			return fmt.Errorf("devstack is not up after %s, see %s", startTimeout, logFile)
