@@ -40,6 +40,8 @@ func markdown(in Input, op v1.OperationStatus, last *v1.LastError, docs map[stri
 			fmt.Fprintf(&b, " Tries again by itself at %s.", last.NextRetryAt.UTC().Format(time.RFC3339))
 		}
 		b.WriteString("\n\n")
+	case op.FinishedAt != nil:
+		fmt.Fprintf(&b, "**%s** after %s.\n\n", op.State, took(op.StartedAt, op.FinishedAt.Time))
 	case op.Step != "":
 		fmt.Fprintf(&b, "Waits for **%s**: %s. The pending activity's heartbeat says how far it is.\n\n", op.Step, docs[op.Step])
 	}

@@ -128,4 +128,6 @@ For the operator: raise the limit. Tries again by itself at 1970-01-01T00:30:00Z
 | · | WaitShootReady | the Shoot to be healthy |  |
 `, markdown(in, op, last, docs))
 	assert.Contains(t, markdown(in, op, nil, docs), "Waits for **EnsureShoot**: order the Shoot.")
+	op.State, op.StartedAt, op.FinishedAt = v1.OperationSucceeded, at(0), at(63)
+	assert.Contains(t, markdown(in, op, nil, docs), "**Succeeded** after 1m3s.")
 }

@@ -111,6 +111,7 @@ func (o *operation) end(ctx workflow.Context, err error) (Result, error) {
 	o.report.LastError = nil
 	o.condition(ctx, v1.ConditionProgressing, metav1.ConditionFalse, reason, text)
 	o.condition(ctx, v1.ConditionStalled, metav1.ConditionFalse, reason, "nothing to mend")
+	o.details(ctx)
 	o.publish(ctx, true)
 	return res, err
 }
