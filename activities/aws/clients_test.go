@@ -1,0 +1,114 @@
+package aws
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/kms"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	"github.com/tidbcloud/infra-orchestrator/faults"
+)
+
+// rotating is a Provider's Secret.
+type rotating struct{ id, secret, version string }
+
+func (r *rotating) AWS(context.Context, string, string) (string, string, string, error) {
+	return r.id, r.secret, r.version, nil
+}
+
+// stsServer answers GetCallerIdentity for an account, and anything else with a
+// server error; it counts both.
+func stsServer(t *testing.T, account string) (url string, identities, others *atomic.Int32) {
+	t.Helper()
+	identities, others = &atomic.Int32{}, &atomic.Int32{}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = r.ParseForm()
+		if r.Form.Get("Action") != "GetCallerIdentity" {
+			others.Add(1)
+			w.WriteHeader(http.StatusInternalServerError)
+			_, _ = io.WriteString(w, `{"__type":"KMSInternalException","message":"ill"}`)
+			return
+		}
+		identities.Add(1)
+		_, _ = fmt.Fprintf(w, `<GetCallerIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><GetCallerIdentityResult>
+			<Arn>arn:aws:iam::%[1]s:user/u</Arn><UserId>U</UserId><Account>%[1]s</Account></GetCallerIdentityResult></GetCallerIdentityResponse>`, account)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL, identities, others
+}
+
+func TestClientsFollowTheSecret(t *testing.T) {
+	url, identities, _ := stsServer(t, "123456789012")
+	key := &rotating{"AKIA1", "s", "1"}
+	f := newFactory(Options{Credentials: key, Endpoint: url}.withDefaults())
+	first, err := f.get(t.Context(), fakeAccount)
+	require.NoError(t, err)
+	same, err := f.get(t.Context(), fakeAccount)
+	require.NoError(t, err)
+	require.Same(t, first, same)
+	require.EqualValues(t, 1, identities.Load(), "STS is asked once for each access key")
+
+	key.version = "2"
+	rotated, err := f.get(t.Context(), fakeAccount)
+	require.NoError(t, err)
+	require.NotSame(t, first, rotated)
+	require.EqualValues(t, 2, identities.Load())
+	require.Len(t, f.sets, 1, "clients of an old key are dropped")
+
+	key.secret = ""
+	_, err = f.get(t.Context(), fakeAccount)
+	require.True(t, faults.Is(err, faults.Auth), err)
+}
+
+func TestClientsRefuseAnotherAccount(t *testing.T) {
+	url, _, _ := stsServer(t, "999999999999")
+	a := New(Options{Credentials: &rotating{"AKIA1", "s", "1"}, Endpoint: url})
+	for range 2 { // the refusal is no cached success
+		_, err := a.EnsureKey(t.Context(), fakeInput("alias/ic-1a2b3c4d-data"))
+		f := faults.As(err)
+		require.NotNil(t, f, err)
+		require.Equal(t, faults.Auth, f.Class)
+		require.Equal(t, "WrongAccount", f.Code)
+		require.Contains(t, f.Human(), "999999999999")
+	}
+	who, err := a.VerifyAWSCredentials(t.Context(), contract.CloudAccount{Region: "us-west-2"})
+	require.NoError(t, err, "an account that is not named yet")
+	require.Equal(t, "999999999999", who.AccountID)
+}
+
+func TestSDKRepeatsNothing(t *testing.T) {
+	url, _, others := stsServer(t, "123456789012")
+	f := newFactory(Options{Credentials: &rotating{"AKIA1", "s", "1"}, Endpoint: url}.withDefaults())
+	c, err := f.get(t.Context(), fakeAccount)
+	require.NoError(t, err)
+	_, err = c.kms.CreateKey(t.Context(), &kms.CreateKeyInput{Description: awssdk.String("d")})
+	require.Error(t, err)
+	require.True(t, faults.Is(faults.FromAWS(err, "k"), faults.Transient))
+	require.EqualValues(t, 1, others.Load(), "a create that is sent twice may make two")
+}
+
+func TestRateIsOfTheAccount(t *testing.T) {
+	url, _, _ := stsServer(t, "123456789012")
+	f := newFactory(Options{Credentials: &rotating{"AKIA1", "s", "1"}, Endpoint: url, Rate: 0.001, Burst: 1}.withDefaults())
+	_, err := f.get(t.Context(), fakeAccount) // takes the one token
+	require.NoError(t, err)
+	elsewhere := fakeAccount
+	elsewhere.Region = "eu-west-1"
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, err = f.get(ctx, elsewhere)
+	require.True(t, faults.Is(err, faults.Throttled), err)
+	other := fakeAccount
+	other.AccountID = "" // another bucket of tokens
+	_, err = f.get(t.Context(), other)
+	require.NoError(t, err)
+}
