@@ -75,28 +75,24 @@ func (c *cluster) ensureKey(ctx workflow.Context) error {
 	case "Customer":
 		c.keyARN = c.plan.CustomerKeyARN
 	default:
-		out, err := lifecycle.Do(ctx, contract.EnsureKey, c.aws(c.plan.KeyAlias))
+		key, err := lifecycle.Ensure(ctx, keyKMS, contract.EnsureKey, c.aws(c.plan.KeyAlias))
 		if err != nil {
 			return err
 		}
-		c.keyARN = out.Resource.ID
-		lifecycle.Record(ctx, keyKMS, out.Resource)
+		c.keyARN = key.ID
 	}
 	return lifecycle.Publish(ctx, "encryption", v1.EncryptionStatus{KeyARN: c.keyARN, KeyState: "Enabled"})
 }
 
 func (c *cluster) ensureRole(ctx workflow.Context) error {
-	out, err := lifecycle.Do(ctx, contract.EnsureRole, c.role())
-	if err != nil {
-		return err
-	}
-	c.roleARN = out.Resource.ID
-	lifecycle.Record(ctx, keyRole, out.Resource)
-	return nil
+	role, err := lifecycle.Ensure(ctx, keyRole, contract.EnsureRole, c.role())
+	c.roleARN = role.ID
+	return err
 }
 
 func (c *cluster) ensureWorkerPools(ctx workflow.Context) error {
-	return record(ctx, keyPools, contract.EnsureWorkerPools, c.pools())
+	_, err := lifecycle.Ensure(ctx, keyPools, contract.EnsureWorkerPools, c.pools())
+	return err
 }
 
 func (c *cluster) waitWorkerPools(ctx workflow.Context) error {
@@ -108,15 +104,18 @@ func (c *cluster) waitWorkerPools(ctx workflow.Context) error {
 }
 
 func (c *cluster) ensureStorageClasses(ctx workflow.Context) error {
-	return record(ctx, keyClasses, contract.EnsureStorageClasses, c.database())
+	_, err := lifecycle.Ensure(ctx, keyClasses, contract.EnsureStorageClasses, c.database())
+	return err
 }
 
 func (c *cluster) ensureNamespace(ctx workflow.Context) error {
-	return record(ctx, keyNamespace, contract.EnsureClusterNamespace, c.database())
+	_, err := lifecycle.Ensure(ctx, keyNamespace, contract.EnsureClusterNamespace, c.database())
+	return err
 }
 
 func (c *cluster) ensureDatabase(ctx workflow.Context) error {
-	return record(ctx, keyDatabase, contract.EnsureDatabase, c.database())
+	_, err := lifecycle.Ensure(ctx, keyDatabase, contract.EnsureDatabase, c.database())
+	return err
 }
 
 func (c *cluster) waitDatabaseReady(ctx workflow.Context) error {
@@ -137,7 +136,7 @@ func (c *cluster) ensureRootPassword(ctx workflow.Context) error {
 }
 
 func (c *cluster) ensureLoadBalancer(ctx workflow.Context) (err error) {
-	if err = record(ctx, keyService, contract.EnsureService, c.database()); err != nil {
+	if _, err = lifecycle.Ensure(ctx, keyService, contract.EnsureService, c.database()); err != nil {
 		return err
 	}
 	if c.address, err = lifecycle.Do(ctx, contract.WaitServiceAddress, c.database()); err != nil {
@@ -181,7 +180,7 @@ func (c *cluster) ensureRecords(ctx workflow.Context) error {
 }
 
 func (c *cluster) ensureBackupPolicy(ctx workflow.Context) error {
-	if err := record(ctx, keyBackups, contract.EnsureBackupSchedule, c.database()); err != nil {
+	if _, err := lifecycle.Ensure(ctx, keyBackups, contract.EnsureBackupSchedule, c.database()); err != nil {
 		return err
 	}
 	on := c.plan.BackupSchedule != "None"
@@ -194,16 +193,6 @@ func (c *cluster) ensureBackupPolicy(ctx workflow.Context) error {
 
 func (c *cluster) publish(ctx workflow.Context) error {
 	lifecycle.SetCondition(ctx, v1.ConditionEndpointsReady, true, "Ready", "load balancer, endpoint service and DNS records exist")
-	return nil
-}
-
-// record runs an Ensure and writes what it made into the ledger.
-func record[In any](ctx workflow.Context, key string, a contract.Activity[In, contract.Outcome], in In) error {
-	out, err := lifecycle.Do(ctx, a, in)
-	if err != nil {
-		return err
-	}
-	lifecycle.Record(ctx, key, out.Resource)
 	return nil
 }
 

@@ -46,9 +46,9 @@ func Forgotten(ctx workflow.Context, key string) bool {
 	return len(operationOf(ctx).report.Resources) < n
 }
 
-// Retain is the step of a deletion with deletionPolicy Retain: everything in
+// retain is the step of a deletion with deletionPolicy Retain: everything in
 // the ledger is kept, and an Event lists it.
-func Retain(ctx workflow.Context) error {
+func retain(ctx workflow.Context) error {
 	all := operationOf(ctx).report.Resources
 	for i := range all {
 		all[i].State = v1.ResourceRetained

@@ -52,30 +52,20 @@ func (n *network) preflight(ctx workflow.Context) error {
 }
 
 func (n *network) ensureBinding(ctx workflow.Context) error {
-	out, err := lifecycle.Do(ctx, contract.EnsureBinding, n.plan)
-	if err != nil {
-		return err
-	}
-	lifecycle.Record(ctx, keyBinding, out.Resource)
-	return nil
+	_, err := lifecycle.Ensure(ctx, keyBinding, contract.EnsureBinding, n.plan)
+	return err
 }
 
 func (n *network) ensureBucket(ctx workflow.Context) error {
-	out, err := lifecycle.Do(ctx, contract.EnsureBucket, n.aws(n.plan.BucketName))
-	if err != nil {
+	if _, err := lifecycle.Ensure(ctx, keyBucket, contract.EnsureBucket, n.aws(n.plan.BucketName)); err != nil {
 		return err
 	}
-	lifecycle.Record(ctx, keyBucket, out.Resource)
 	return lifecycle.Publish(ctx, "bucket", v1.NetworkBucketStatus{Name: n.plan.BucketName})
 }
 
 func (n *network) ensureShoot(ctx workflow.Context) error {
-	out, err := lifecycle.Do(ctx, contract.EnsureShoot, n.plan)
-	if err != nil {
-		return err
-	}
-	lifecycle.Record(ctx, keyShoot, out.Resource)
-	return nil
+	_, err := lifecycle.Ensure(ctx, keyShoot, contract.EnsureShoot, n.plan)
+	return err
 }
 
 func (n *network) waitShootReady(ctx workflow.Context) (err error) {
@@ -103,12 +93,11 @@ func (n *network) discoverVPC(ctx workflow.Context) (err error) {
 }
 
 func (n *network) ensureOIDC(ctx workflow.Context) error {
-	out, err := lifecycle.Do(ctx, contract.EnsureOIDCProvider, n.oidc())
+	provider, err := lifecycle.Ensure(ctx, keyOIDC, contract.EnsureOIDCProvider, n.oidc())
 	if err != nil {
 		return err
 	}
-	lifecycle.Record(ctx, keyOIDC, out.Resource)
-	return lifecycle.Publish(ctx, "oidc", v1.NetworkOIDCStatus{Issuer: n.shoot.Issuer, ProviderARN: out.Resource.ID})
+	return lifecycle.Publish(ctx, "oidc", v1.NetworkOIDCStatus{Issuer: n.shoot.Issuer, ProviderARN: provider.ID})
 }
 
 func (n *network) ensureDNSZone(ctx workflow.Context) error {

@@ -18,39 +18,28 @@ import (
 func DeleteNetwork(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, error) {
 	n := newNetwork(in)
 	if in.DeletionPolicy == v1.DeletionPolicyRetain {
-		return lifecycle.Run(ctx, in, n.retainSteps()...)
+		return lifecycle.Run(ctx, in, lifecycle.RetainSteps(in, usedBy)...)
 	}
 	return lifecycle.Run(ctx, in, n.deleteSteps()...)
 }
 
+// usedBy is whom the deletion waits for.
+const usedBy = "every Cluster of the Network to be gone"
+
 func (n *network) deleteSteps() []lifecycle.Step {
 	return []lifecycle.Step{
-		{Name: "WaitUnused", Doc: "every Cluster of the Network to be gone", Budget: 365 * 24 * time.Hour, Run: n.waitUnused},
+		lifecycle.WaitUnused(n.in, usedBy),
 		{Name: "Inspect", Doc: "see what exists", Run: n.inspect},
-		{Name: "CleanShoot", Doc: "remove load balancers and volumes from the Shoot", Budget: 15 * time.Minute, Run: n.ifAny(n.cleanShoot)},
-		{Name: "DeleteDNSZone", Doc: "Route 53 hosted zone", Run: n.ifAny(n.deleteDNSZone)},
-		{Name: "DeleteShoot", Doc: "confirm and delete the Shoot", Run: n.ifAny(n.deleteShoot)},
-		{Name: "WaitShootGone", Doc: "Gardener to remove the Shoot and its VPC", Budget: 90 * time.Minute, Run: n.ifAny(n.waitShootGone)},
-		{Name: "DeleteOIDC", Doc: "IAM OIDC provider", Run: n.ifAny(n.deleteOIDC)},
-		{Name: "DeleteBucket", Doc: "S3 bucket, kept when it holds backups to retain", Budget: 30 * time.Minute, Run: n.ifAny(n.deleteBucket)},
-		{Name: "DeleteBinding", Doc: "credentials binding, unless another Network uses it", Run: n.ifAny(n.deleteBinding)},
-		{Name: "ProveAbsence", Doc: "look for anything that still carries the identity", Run: n.ifAny(n.proveAbsence)},
-		{Name: "RemoveFinalizer", Doc: "let the object go", Run: n.removeFinalizer},
+		{Name: "CleanShoot", Doc: "remove load balancers and volumes from the Shoot", Budget: 15 * time.Minute, Run: lifecycle.Unless(&n.void, n.cleanShoot)},
+		{Name: "DeleteDNSZone", Doc: "Route 53 hosted zone", Run: lifecycle.Unless(&n.void, n.deleteDNSZone)},
+		{Name: "DeleteShoot", Doc: "confirm and delete the Shoot", Run: lifecycle.Unless(&n.void, n.deleteShoot)},
+		{Name: "WaitShootGone", Doc: "Gardener to remove the Shoot and its VPC", Budget: 90 * time.Minute, Run: lifecycle.Unless(&n.void, n.waitShootGone)},
+		{Name: "DeleteOIDC", Doc: "IAM OIDC provider", Run: lifecycle.Unless(&n.void, n.deleteOIDC)},
+		{Name: "DeleteBucket", Doc: "S3 bucket, kept when it holds backups to retain", Budget: 30 * time.Minute, Run: lifecycle.Unless(&n.void, n.deleteBucket)},
+		{Name: "DeleteBinding", Doc: "credentials binding, unless another Network uses it", Run: lifecycle.Unless(&n.void, n.deleteBinding)},
+		{Name: "ProveAbsence", Doc: "look for anything that still carries the identity", Run: lifecycle.Unless(&n.void, n.proveAbsence)},
+		lifecycle.RemoveFinalizer(n.in),
 	}
-}
-
-// retainSteps forget the Network and keep what it has.
-func (n *network) retainSteps() []lifecycle.Step {
-	return []lifecycle.Step{
-		{Name: "WaitUnused", Doc: "every Cluster of the Network to be gone", Budget: 365 * 24 * time.Hour, Run: n.waitUnused},
-		{Name: "Retain", Doc: "list what is kept (deletionPolicy Retain)", Run: lifecycle.Retain},
-		{Name: "RemoveFinalizer", Doc: "let the object go", Run: n.removeFinalizer},
-	}
-}
-
-func (n *network) waitUnused(ctx workflow.Context) error {
-	_, err := lifecycle.Do(ctx, contract.WaitUnused, n.in.Object)
-	return err
 }
 
 // inspect pins the plan and looks at the Shoot, so that the steps after it
@@ -78,16 +67,6 @@ func (n *network) inspect(ctx workflow.Context) (err error) {
 	return nil
 }
 
-// ifAny skips a step's work when nothing was ever made.
-func (n *network) ifAny(run func(workflow.Context) error) func(workflow.Context) error {
-	return func(ctx workflow.Context) error {
-		if n.void {
-			return nil
-		}
-		return run(ctx)
-	}
-}
-
 // cleanShoot needs a living API server: a Shoot that never ran has nothing.
 func (n *network) cleanShoot(ctx workflow.Context) error {
 	if !n.shoot.Exists || n.shoot.Issuer == "" || n.shoot.OperationType == "Create" && n.shoot.OperationState != "Succeeded" ||
@@ -102,11 +81,7 @@ func (n *network) deleteDNSZone(ctx workflow.Context) error {
 	if n.plan.DNSZoneName == "" {
 		return nil
 	}
-	if _, err := lifecycle.Do(ctx, contract.DeleteHostedZone, n.zone()); err != nil {
-		return err
-	}
-	lifecycle.Forget(ctx, keyZone)
-	return nil
+	return lifecycle.Remove(ctx, keyZone, contract.DeleteHostedZone, n.zone())
 }
 
 func (n *network) deleteShoot(ctx workflow.Context) error {
@@ -128,11 +103,7 @@ func (n *network) deleteOIDC(ctx workflow.Context) error {
 	if n.shoot.Issuer == "" {
 		return nil // no issuer was ever advertised, so no provider was made
 	}
-	if _, err := lifecycle.Do(ctx, contract.DeleteOIDCProvider, n.oidc()); err != nil {
-		return err
-	}
-	lifecycle.Forget(ctx, keyOIDC)
-	return nil
+	return lifecycle.Remove(ctx, keyOIDC, contract.DeleteOIDCProvider, n.oidc())
 }
 
 func (n *network) deleteBucket(ctx workflow.Context) error {
@@ -152,26 +123,11 @@ func (n *network) deleteBucket(ctx workflow.Context) error {
 }
 
 func (n *network) deleteBinding(ctx workflow.Context) error {
-	if _, err := lifecycle.Do(ctx, contract.DeleteBinding, n.plan); err != nil {
-		return err
-	}
-	lifecycle.Forget(ctx, keyBinding)
-	return nil
+	return lifecycle.Remove(ctx, keyBinding, contract.DeleteBinding, n.plan)
 }
 
-// proveAbsence stalls, with the list, while anything of ours is left that was
-// not retained knowingly.
 func (n *network) proveAbsence(ctx workflow.Context) error {
-	left, err := lifecycle.Do(ctx, contract.SweepAWS, contract.SweepInput{Account: n.plan.Account, Owner: n.in.Object})
-	if err != nil {
-		return err
-	}
-	return lifecycle.ProveAbsence(ctx, left.Resources)
-}
-
-func (n *network) removeFinalizer(ctx workflow.Context) error {
-	_, err := lifecycle.Do(ctx, contract.RemoveFinalizer, n.in.Object)
-	return err
+	return lifecycle.ProveAbsent(ctx, n.plan.Account, n.in.Object)
 }
 
 // explain adds the dependents of the VPC to a Dependency fault.

@@ -93,15 +93,6 @@ func checkStep(in lifecycle.Input) lifecycle.Step {
 	}}
 }
 
-func releaseSteps(in lifecycle.Input, waits string) []lifecycle.Step {
-	return []lifecycle.Step{
-		{Name: "WaitUnused", Doc: waits, Budget: 365 * 24 * time.Hour, Run: func(ctx workflow.Context) error {
-			_, err := lifecycle.Do(ctx, contract.WaitUnused, in.Object)
-			return err
-		}},
-		{Name: "RemoveFinalizer", Doc: "let the object go", Run: func(ctx workflow.Context) error {
-			_, err := lifecycle.Do(ctx, contract.RemoveFinalizer, in.Object)
-			return err
-		}},
-	}
+func releaseSteps(in lifecycle.Input, whom string) []lifecycle.Step {
+	return []lifecycle.Step{lifecycle.WaitUnused(in, whom), lifecycle.RemoveFinalizer(in)}
 }

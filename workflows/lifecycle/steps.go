@@ -1,0 +1,81 @@
+package lifecycle
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+)
+
+// forever is the budget of a wait for people: it says whom it waits for, and
+// that never becomes a failure.
+const forever = 365 * 24 * time.Hour
+
+// WaitUnused is the first step of every deletion: the object waits, visibly,
+// until nothing refers to it. whom completes "waits for ...".
+func WaitUnused(in Input, whom string) Step {
+	return Step{Name: "WaitUnused", Doc: whom, Budget: forever, Run: func(ctx workflow.Context) error {
+		_, err := Do(ctx, contract.WaitUnused, in.Object)
+		return err
+	}}
+}
+
+// RemoveFinalizer is the last step of every deletion.
+func RemoveFinalizer(in Input) Step {
+	return Step{Name: "RemoveFinalizer", Doc: "let the object go", Run: func(ctx workflow.Context) error {
+		_, err := Do(ctx, contract.RemoveFinalizer, in.Object)
+		return err
+	}}
+}
+
+// RetainSteps are a deletion with deletionPolicy Retain: the object is
+// forgotten, what it has is kept.
+func RetainSteps(in Input, whom string) []Step {
+	return []Step{
+		WaitUnused(in, whom),
+		{Name: "Retain", Doc: "list what is kept (deletionPolicy Retain)", Run: retain},
+		RemoveFinalizer(in),
+	}
+}
+
+// Unless skips a step's work while the condition holds; the step is still in
+// the list, done in no time.
+func Unless(condition *bool, run func(workflow.Context) error) func(workflow.Context) error {
+	return func(ctx workflow.Context) error {
+		if *condition {
+			return nil
+		}
+		return run(ctx)
+	}
+}
+
+// Ensure runs an Ensure activity and writes what it made into the ledger.
+func Ensure[In any](ctx workflow.Context, key string, a contract.Activity[In, contract.Outcome], in In) (v1.Resource, error) {
+	out, err := Do(ctx, a, in)
+	if err != nil {
+		return v1.Resource{}, err
+	}
+	Record(ctx, key, out.Resource)
+	return out.Resource, nil
+}
+
+// Remove runs a Delete activity and takes its entry out of the ledger.
+func Remove[In any](ctx workflow.Context, key string, a contract.Activity[In, contract.None], in In) error {
+	if _, err := Do(ctx, a, in); err != nil {
+		return err
+	}
+	Forget(ctx, key)
+	return nil
+}
+
+// ProveAbsent sweeps for the object's identity and ends a deletion only when
+// nothing of it is left; see ProveAbsence.
+func ProveAbsent(ctx workflow.Context, account contract.CloudAccount, owner contract.ObjectRef) error {
+	left, err := Do(ctx, contract.SweepAWS, contract.SweepInput{Account: account, Owner: owner})
+	if err != nil {
+		return err
+	}
+	return ProveAbsence(ctx, left.Resources)
+}
