@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
@@ -108,9 +109,15 @@ func (a *applier) resource(object *unstructured.Unstructured) (dynamic.ResourceI
 	return a.client.Resource(mapping.Resource), nil
 }
 
+// stuckAfter is how long a definition may stay unserved before it is touched;
+// usually it takes a few milliseconds, and five seconds where there are several
+// API servers.
+const stuckAfter = 7 * time.Second
+
 // waitEstablished waits until the API server serves a CRD. The server's own
 // answer is asked, too: the condition comes a moment before the routes.
 func (a *applier) waitEstablished(ctx context.Context, crd *unstructured.Unstructured) error {
+	began, touched := time.Now(), false
 	for {
 		got, err := a.get(ctx, crd)
 		if err != nil {
@@ -120,12 +127,31 @@ func (a *applier) waitEstablished(ctx context.Context, crd *unstructured.Unstruc
 		if established || err != nil {
 			return err
 		}
+		if !touched && time.Since(began) > stuckAfter {
+			touched = true
+			if err := a.touch(ctx, got); err != nil {
+				return err
+			}
+		}
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("custom resource definition %s is not served: %w", crd.GetName(), ctx.Err())
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+// touch changes a definition in a way that means nothing, so that the API
+// server looks at it again: one that ended between accepting the names of a
+// definition and serving them does not come back to it by itself.
+func (a *applier) touch(ctx context.Context, crd *unstructured.Unstructured) error {
+	client, err := a.resource(crd)
+	if err != nil {
+		return err
+	}
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"devstack/touched":%q}}}`, time.Now().UTC().Format(time.RFC3339))
+	_, err = client.Patch(ctx, crd.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager + "-touch"})
+	return err
 }
 
 func (a *applier) served(ctx context.Context, crd *unstructured.Unstructured) (bool, error) {
