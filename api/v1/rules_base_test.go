@@ -45,6 +45,11 @@ func TestProviderTypeRules(t *testing.T) {
 		"cloud is known":             {kind: kind, fail: set{"spec.cloud": "Azure"}, says: `supported values: "AWS", "GCP"`},
 		"cloud is immutable":         {kind: kind, from: set{}, fail: set{"spec.cloud": "GCP"}, says: "is immutable; create another ProviderType for another cloud"},
 		"backend is known":           {kind: kind, pass: set{"spec.backend": remove}, fail: set{"spec.backend": "EKS"}, says: `supported values: "Gardener"`},
+		"backend is immutable":       {kind: kind, from: set{"spec.backend": "EKS"}, pass: set{"spec.backend": "EKS"}, fail: set{}, says: "is immutable; create another ProviderType for another backend"},
+		"seed":                       {kind: kind, pass: set{"spec.gardener.seedName": "aws-1"}, fail: set{"spec.gardener.seedName": "aws_1"}, says: "spec.gardener.seedName"},
+		"resize cool-down":           {kind: kind, pass: set{"spec.storageClasses": class(set{"resizeCooldown": "30m"})}, fail: set{"spec.storageClasses": class(set{"resizeCooldown": "soon"})}, says: "resizeCooldown"},
+		"iops have a floor":          {kind: kind, pass: set{"spec.storageClasses": class(set{"iops": 100})}, fail: set{"spec.storageClasses": class(set{"iops": 99})}, says: "iops"},
+		"prefixes have bounds":       {kind: kind, pass: set{"spec.networkLimits.maxPrefix": 28}, fail: set{"spec.networkLimits.maxPrefix": 29}, says: "spec.networkLimits.maxPrefix"},
 		"network plugin":             {kind: kind, pass: set{"spec.gardener.networkingType": "cilium"}, fail: set{"spec.gardener.networkingType": "flannel"}, says: "networkingType"},
 		"Kubernetes version":         {kind: kind, pass: set{"spec.gardener.kubernetesVersion": "1.33.5"}, fail: set{"spec.gardener.kubernetesVersion": "v1.33"}, says: "kubernetesVersion"},
 		"credentials kind":           {kind: kind, pass: set{"spec.gardener.credentialsKind": "CredentialsBinding"}, fail: set{"spec.gardener.credentialsKind": "Secret"}, says: "credentialsKind"},
@@ -69,6 +74,9 @@ func TestProviderTypeRules(t *testing.T) {
 
 func TestProviderRules(t *testing.T) {
 	const kind = "Provider"
+	gcp := func(project string) set {
+		return set{"spec.aws": remove, "spec.gcp": map[string]any{"projectID": project}}
+	}
 	check(t, map[string]rule{
 		"type is required":          {kind: kind, fail: set{"spec.type": remove}, says: "spec.type: Required value"},
 		"type is immutable":         {kind: kind, from: set{}, fail: set{"spec.type": "other"}, says: "is immutable; create another Provider for another type"},
@@ -83,6 +91,7 @@ func TestProviderRules(t *testing.T) {
 		"one cloud":                 {kind: kind, fail: set{"spec.aws": remove}, says: "exactly one of aws and gcp must be set"},
 		"not two clouds":            {kind: kind, fail: set{"spec.gcp": map[string]any{"projectID": "core-prod"}}, says: "exactly one of aws and gcp must be set"},
 		"GCP":                       {kind: kind, fail: set{"spec.aws": remove, "spec.gcp": map[string]any{"projectID": "core-prod"}}, says: "cloud GCP is not supported yet"},
+		"GCP project is immutable":  {kind: kind, from: gcp("core-prod"), pass: gcp("core-prod"), fail: gcp("core-test"), says: "is immutable; create another Provider for another GCP project"},
 		"account id":                {kind: kind, fail: set{"spec.aws.accountID": "12345678901"}, says: "spec.aws.accountID"},
 		"account id is immutable":   {kind: kind, from: set{}, fail: set{"spec.aws.accountID": "210987654321"}, says: "is immutable; create another Provider for another AWS account"},
 		"partition":                 {kind: kind, pass: set{"spec.aws.partition": remove}, fail: set{"spec.aws.partition": "aws-cn"}, says: "other partitions are not supported yet"},
