@@ -103,8 +103,12 @@ func (c *cluster) deleteKey(ctx workflow.Context) error {
 	if c.plan.EncryptionMode != "ServiceManaged" {
 		return nil
 	}
-	if _, err := lifecycle.Do(ctx, contract.DeleteKey, c.aws(c.plan.KeyAlias)); err != nil {
+	out, err := lifecycle.Do(ctx, contract.DeleteKey, c.aws(c.plan.KeyAlias))
+	if err != nil {
 		return err
+	}
+	if out.Note != "" {
+		lifecycle.Tell(ctx, false, "KeyScheduledForDeletion", "%s", out.Note)
 	}
 	lifecycle.Forget(ctx, keyKMS)
 	return nil

@@ -52,6 +52,7 @@ func printShell(cmd *cobra.Command, s supervisor.State) {
 		{"TEMPORAL_NAMESPACE", s.TemporalNamespace},
 		{"AWS_ENDPOINT_URL", s.AWS},
 		{"CONFIG_SERVICE_URL", s.ConfigService},
+		{"INFRA_UI_URL", s.TemporalUI}, // for infractl ui
 		{"DEVSTACK_CONTROL", s.Control},
 		{dataDirVariable, s.DataDir},
 	} {
