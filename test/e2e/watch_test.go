@@ -18,25 +18,21 @@ import (
 
 const namespace = "infra"
 
-// story is what a user saw of an object over time: phase, step, waiting.
+// story is what a user saw of an object over time: phases and steps.
 type story struct {
 	phases []v1.Phase
 	steps  []string
-	waits  []string
 }
 
 func (s *story) note(c *v1.CommonStatus) {
-	add := func(list []string, v string) []string {
-		if v == "" || len(list) > 0 && list[len(list)-1] == v {
-			return list
-		}
-		return append(list, v)
-	}
 	if n := len(s.phases); c.Phase != "" && (n == 0 || s.phases[n-1] != c.Phase) {
 		s.phases = append(s.phases, c.Phase)
 	}
-	if c.Operation != nil {
-		s.steps, s.waits = add(s.steps, c.Operation.Step), add(s.waits, c.Operation.WaitingFor)
+	if c.Operation == nil || c.Operation.Step == "" {
+		return
+	}
+	if n := len(s.steps); n == 0 || s.steps[n-1] != c.Operation.Step {
+		s.steps = append(s.steps, c.Operation.Step)
 	}
 }
 

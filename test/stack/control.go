@@ -42,6 +42,20 @@ func (s *Stack) Inventory(ctx context.Context) ([]Resource, error) {
 	return list, s.control(ctx, http.MethodGet, "/inventory", nil, &list)
 }
 
+// Call is a request to the AWS emulator.
+type Call struct {
+	Operation string `json:"operation"`
+	Status    int    `json:"status"`
+	Code      string `json:"code"`
+	Lost      bool   `json:"lost"`
+}
+
+// Calls lists the calls of one operation.
+func (s *Stack) Calls(ctx context.Context, operation string) ([]Call, error) {
+	var list []Call
+	return list, s.control(ctx, http.MethodGet, "/calls?operation="+url.QueryEscape(operation), nil, &list)
+}
+
 // AddFault switches a fault on and returns its id.
 func (s *Stack) AddFault(ctx context.Context, f Fault) (string, error) {
 	var added Fault
