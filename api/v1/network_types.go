@@ -211,7 +211,8 @@ const (
 
 // NetworkDNS says who can resolve the names of Clusters.
 type NetworkDNS struct {
-	// Visibility of the Network's zone.
+	// Visibility of the Network's zone. A Public zone must be delegated by hand
+	// in the parent zone, to status.dnsZone.nameServers.
 	// +kubebuilder:default=Private
 	// +optional
 	Visibility DNSVisibility `json:"visibility,omitempty"`
