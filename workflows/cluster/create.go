@@ -34,7 +34,7 @@ func (c *cluster) ensureSteps() []lifecycle.Step {
 		{Name: "EnsureStorageClasses", Doc: "storage classes with the cluster's key", Run: c.ensureStorageClasses},
 		{Name: "EnsureNamespace", Doc: "namespace, service accounts and secrets", Run: c.ensureNamespace},
 		{Name: "EnsureDatabase", Doc: "order the TidbCluster from the operator", Run: c.ensureDatabase},
-		{Name: "WaitDatabaseReady", Doc: "every component of the database to be ready", Budget: time.Hour, Run: c.waitDatabaseReady},
+		{Name: "WaitDatabaseReady", Doc: "every component of the database to be ready", Budget: time.Hour, Limit: &c.plan.ClusterCreateTimeout, Run: c.waitDatabaseReady},
 		{Name: "EnsureRootPassword", Doc: "set the root password", Budget: 10 * time.Minute, Run: c.ensureRootPassword},
 		{Name: "EnsureLoadBalancer", Doc: "service and network load balancer", Budget: 15 * time.Minute, Run: c.ensureLoadBalancer},
 		{Name: "EnsureEndpointService", Doc: "PrivateLink endpoint service", Budget: 15 * time.Minute, Run: c.ensureEndpointService},

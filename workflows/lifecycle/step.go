@@ -16,6 +16,9 @@ type Step struct {
 	Doc string
 	// Budget is the time after which the step stalls; 5 minutes when zero.
 	Budget time.Duration
+	// Limit, in seconds, goes before Budget once the plan that it points into
+	// is resolved (ProviderType.spec.timeouts).
+	Limit *int64
 	// Run does the work through Do. It may run again after a stall or a crash
 	// of this program's logic, so it only calls idempotent activities.
 	Run func(workflow.Context) error
@@ -24,6 +27,9 @@ type Step struct {
 }
 
 func (s Step) budget() time.Duration {
+	if s.Limit != nil && *s.Limit > 0 {
+		return time.Duration(*s.Limit) * time.Second
+	}
 	if s.Budget == 0 {
 		return defaultBudget
 	}

@@ -30,7 +30,7 @@ func (n *network) ensureSteps() []lifecycle.Step {
 			lifecycle.Step{Name: "EnsureBucket", Doc: "S3 bucket for backups and imports", Run: n.ensureBucket},
 			lifecycle.Step{Name: "EnsureShoot", Doc: "order the Shoot from Gardener", Budget: 2 * time.Minute, Run: n.ensureShoot},
 		),
-		{Name: "WaitShootReady", Doc: "the Shoot to be created and healthy", Budget: time.Hour, Run: n.waitShootReady},
+		{Name: "WaitShootReady", Doc: "the Shoot to be created and healthy", Budget: time.Hour, Limit: &n.plan.ShootCreateTimeout, Run: n.waitShootReady},
 		{Name: "DiscoverVPC", Doc: "find the VPC that Gardener made", Run: n.discoverVPC},
 		{Name: "EnsureOIDC", Doc: "IAM OIDC provider for the Shoot's service accounts", Run: n.ensureOIDC},
 		{Name: "EnsureDNSZone", Doc: "Route 53 hosted zone", Run: n.ensureDNSZone},

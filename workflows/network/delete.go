@@ -33,7 +33,7 @@ func (n *network) deleteSteps() []lifecycle.Step {
 		{Name: "CleanShoot", Doc: "remove load balancers and volumes from the Shoot", Budget: 15 * time.Minute, Run: lifecycle.Unless(&n.void, n.cleanShoot)},
 		{Name: "DeleteDNSZone", Doc: "Route 53 hosted zone", Run: lifecycle.Unless(&n.void, n.deleteDNSZone)},
 		{Name: "DeleteShoot", Doc: "confirm and delete the Shoot", Run: lifecycle.Unless(&n.void, n.deleteShoot)},
-		{Name: "WaitShootGone", Doc: "Gardener to remove the Shoot and its VPC", Budget: 90 * time.Minute, Run: lifecycle.Unless(&n.void, n.waitShootGone)},
+		{Name: "WaitShootGone", Doc: "Gardener to remove the Shoot and its VPC", Budget: 90 * time.Minute, Limit: &n.plan.ShootDeleteTimeout, Run: lifecycle.Unless(&n.void, n.waitShootGone)},
 		{Name: "DeleteOIDC", Doc: "IAM OIDC provider", Run: lifecycle.Unless(&n.void, n.deleteOIDC)},
 		{Name: "DeleteBucket", Doc: "S3 bucket, kept when it holds backups to retain", Budget: 30 * time.Minute, Run: lifecycle.Unless(&n.void, n.deleteBucket)},
 		{Name: "DeleteBinding", Doc: "credentials binding, unless another Network uses it", Run: lifecycle.Unless(&n.void, n.deleteBinding)},
