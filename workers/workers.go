@@ -47,7 +47,9 @@ type Options struct {
 	Teller wait.Teller
 	// Metrics counts activities; see NewMetrics.
 	Metrics *Metrics
-	Log     *slog.Logger
+	// Interceptors of a test's worker; they stand inside our own.
+	Interceptors []interceptor.WorkerInterceptor
+	Log          *slog.Logger
 }
 
 const (
@@ -99,7 +101,7 @@ func (o Options) newWorker(ctx context.Context, queue string) (worker.Worker, er
 	}
 	wo := worker.Options{
 		BackgroundActivityContext:          background,
-		Interceptors:                       []interceptor.WorkerInterceptor{&activities{metrics: o.Metrics}},
+		Interceptors:                       append([]interceptor.WorkerInterceptor{&activities{metrics: o.Metrics}}, o.Interceptors...),
 		MaxConcurrentActivityExecutionSize: maxQuick,
 		WorkerStopTimeout:                  stopTimeout,
 		MaxHeartbeatThrottleInterval:       heartbeatThrottle,

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tidbcloud/infra-orchestrator/internal/manifests"
+	"github.com/tidbcloud/infra-orchestrator/workers/command"
 )
 
 // The Deployment that we ship starts: every argument is a flag.
@@ -13,5 +14,5 @@ func TestDeploymentArguments(t *testing.T) {
 	args, err := manifests.Arguments("../../deploy/kustomize", "infra-worker", "worker")
 	require.NoError(t, err)
 	require.NotEmpty(t, args)
-	require.NoError(t, newCommand().ParseFlags(args))
+	require.NoError(t, command.New().ParseFlags(args))
 }

@@ -6,10 +6,12 @@ import (
 	"os"
 
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/tidbcloud/infra-orchestrator/workers/command"
 )
 
 func main() {
-	if err := newCommand().ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
+	if err := command.New().ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
 		fmt.Fprintln(os.Stderr, "worker:", err)
 		os.Exit(1)
 	}

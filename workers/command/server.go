@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"context"
@@ -41,7 +41,7 @@ func (s *server) Start(ctx context.Context) error {
 		return err
 	}
 	return workers.Run(ctx, workers.Options{
-		Client: s.temporal, Queues: s.options.queues, Metrics: m, Log: s.log,
+		Client: s.temporal, Queues: s.options.queues, Metrics: m, Log: s.log, Interceptors: s.options.interceptors,
 		Activities: append(s.systems.registrars(), &operations.Activities{Temporal: s.temporal}),
 		Teller:     management.Teller{Activities: s.systems.management},
 	})

@@ -1,4 +1,6 @@
-package main
+// Package command is the worker as a command. cmd/worker runs it as it is;
+// tests build it with interceptors of their own (test/chaos).
+package command
 
 import (
 	"context"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	temporalclient "go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -18,11 +21,14 @@ import (
 
 type options struct {
 	runtime.Flags
-	queues []string
+	queues       []string
+	interceptors []interceptor.WorkerInterceptor
 }
 
-func newCommand() *cobra.Command {
-	var o options
+// New returns the command. The interceptors stand inside the worker's own: an
+// activity that they keep waiting is kept alive, their errors count as faults.
+func New(interceptors ...interceptor.WorkerInterceptor) *cobra.Command {
+	o := options{interceptors: interceptors}
 	cmd := &cobra.Command{
 		Use:   "worker",
 		Short: "Run the workflows and activities",
