@@ -19,6 +19,11 @@ const (
 	// tags and tokens derive from it, not from metadata.uid, so that a restore
 	// from a backup of this API adopts what exists.
 	AnnotationID = "infra.cloud.pingcap.com/id"
+	// AnnotationIDMintedFor holds the metadata.uid of the object that the
+	// identity was minted for. Where it differs from metadata.uid the object was
+	// restored with its identity, and what carries the identity may be older
+	// than the object.
+	AnnotationIDMintedFor = "infra.cloud.pingcap.com/id-minted-for"
 	// AnnotationOperation (user) asks for a verb: retry, reconcile, cancel ....
 	AnnotationOperation = "infra.cloud.pingcap.com/operation"
 	// AnnotationPaused (user) freezes the object at the next step border.
@@ -64,6 +69,27 @@ const (
 	PhasePaused      Phase = "Paused"
 	PhaseResuming    Phase = "Resuming"
 	PhaseUnavailable Phase = "Unavailable"
+
+	// Phases of NetworkPeer.
+	PhaseRequesting           Phase = "Requesting"
+	PhaseWaitingForAcceptance Phase = "WaitingForAcceptance"
+	PhaseProvisioning         Phase = "Provisioning"
+	PhaseActive               Phase = "Active" // NetworkPeer, when it is well
+	PhaseDegraded             Phase = "Degraded"
+
+	// Phases of the finite jobs: Backup, Restore and Import.
+	PhaseWaitingForCluster Phase = "WaitingForCluster"
+	PhasePreparing         Phase = "Preparing"
+	PhaseVerifying         Phase = "Verifying"
+	PhaseSucceeded         Phase = "Succeeded" // Backup and Restore, when they are done
+	PhaseCompleted         Phase = "Completed" // Import, when it is done
+	PhaseCancelling        Phase = "Cancelling"
+	PhaseCancelled         Phase = "Cancelled"
+
+	// Phases of TiCDC; Running is Backup's too.
+	PhaseRunning Phase = "Running"
+	PhaseEditing Phase = "Editing"
+	PhaseWarning Phase = "Warning"
 )
 
 // Condition types that every kind has. Positive polarity, except Stalled and
@@ -163,6 +189,9 @@ type OperationStatus struct {
 	// Cancellable says whether the verb cancel is accepted in this step.
 	// +optional
 	Cancellable bool `json:"cancellable,omitempty"`
+	// Skippable says whether the verb skip is accepted in this step.
+	// +optional
+	Skippable bool `json:"skippable,omitempty"`
 	// Steps is the whole list, in order, for `infractl describe`.
 	// +optional
 	// +listType=map

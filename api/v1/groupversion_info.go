@@ -35,6 +35,11 @@ const (
 	KindProvider     = "Provider"
 	KindNetwork      = "Network"
 	KindCluster      = "Cluster"
+	KindNetworkPeer  = "NetworkPeer"
+	KindBackup       = "Backup"
+	KindRestore      = "Restore"
+	KindImport       = "Import"
+	KindTiCDC        = "TiCDC"
 )
 
 func addKnownTypes(s *runtime.Scheme) error {
@@ -44,6 +49,11 @@ func addKnownTypes(s *runtime.Scheme) error {
 		&Provider{}, &ProviderList{},
 		&Network{}, &NetworkList{},
 		&Cluster{}, &ClusterList{},
+		&NetworkPeer{}, &NetworkPeerList{},
+		&Backup{}, &BackupList{},
+		&Restore{}, &RestoreList{},
+		&Import{}, &ImportList{},
+		&TiCDC{}, &TiCDCList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
