@@ -46,6 +46,9 @@ type Options struct {
 	// Volumes makes the disks behind PersistentVolumeClaims; with nil they
 	// exist in the API only. Used with Workloads.
 	Volumes VolumeBackend
+	// Autoscaling adds the controller of HorizontalPodAutoscalers, with
+	// simulated metrics (AnnotationCPULoad). Used with Workloads.
+	Autoscaling bool
 	// APIServerArgs are further kube-apiserver flags; they win over ours.
 	APIServerArgs []string
 }

@@ -86,6 +86,11 @@ func startControllers(ctx context.Context, c *Cluster) error {
 		if err := addVolumeControllers(ctx, l, c.opts.Volumes); err != nil {
 			return err
 		}
+		if c.opts.Autoscaling {
+			if err := addAutoscaler(ctx, l, c); err != nil {
+				return err
+			}
+		}
 	}
 	l.start(ctx)
 	return nil

@@ -154,6 +154,8 @@ func (s *Stack) startCluster(ctx context.Context) error {
 	s.cluster, err = kube.Start(ctx, kube.Options{
 		Name: clusterName, Dir: filepath.Join(s.state.DataDir, clusterName), Etcd: s.etcd,
 		Listen: s.fixedAddress(PortAPIServer),
+		// It has no nodes of its own; whoever makes some can run Balancers there.
+		Workloads: true, Autoscaling: true,
 	})
 	if err != nil {
 		return err
