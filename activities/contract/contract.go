@@ -68,6 +68,7 @@ type CloudAccount struct {
 	Provider  string `json:"provider"`  // name of the Provider
 	AccountID string `json:"accountID"` // AWS account; credentials of another account are refused
 	Region    string `json:"region"`
+	ProjectID string `json:"projectID,omitempty"` // GCP project; AccountID is empty then
 }
 
 // ShootRef names a Shoot in the garden.

@@ -157,6 +157,9 @@ type NetworkPlan struct {
 	DNSZoneName   string `json:"dnsZoneName"` // empty when spec.dns.visibility is None
 	DNSVisibility string `json:"dnsVisibility"`
 
+	// GCP is set for Networks on GCP, and for no others.
+	GCP *GCPNetworkPlan `json:"gcp,omitempty"`
+
 	ShootCreateTimeout int64 `json:"shootCreateTimeoutSeconds"`
 	ShootDeleteTimeout int64 `json:"shootDeleteTimeoutSeconds"`
 }
