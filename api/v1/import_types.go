@@ -31,7 +31,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.csv) || self.format == 'CSV'",fieldPath=".csv",message="goes with format CSV only; remove it or set format to CSV"
 // +kubebuilder:validation:XValidation:rule="self.onConflict == 'Error' || self.mode == 'Logical'",fieldPath=".onConflict",message="Replace and Ignore go with mode Logical only; set onConflict to Error or mode to Logical"
 // +kubebuilder:validation:XValidation:rule="has(self.csv) == has(oldSelf.csv) && (!has(self.csv) || self.csv == oldSelf.csv)",fieldPath=".csv",message="is immutable; create another Import"
-// +kubebuilder:validation:XValidation:rule="self.?filePattern.orValue(”) == oldSelf.?filePattern.orValue(”)",fieldPath=".filePattern",message="is immutable; create another Import"
+// +kubebuilder:validation:XValidation:rule="has(self.filePattern) == has(oldSelf.filePattern) && (!has(self.filePattern) || self.filePattern == oldSelf.filePattern)",fieldPath=".filePattern",message="is immutable; create another Import"
 // +kubebuilder:validation:XValidation:rule="!(oldSelf.?cancel.orValue(false) && !self.?cancel.orValue(false))",fieldPath=".cancel",message="cannot be taken back once it is true; create another Import"
 type ImportSpec struct {
 	// ClusterName is the name of the Cluster that gets the data. Immutable.
@@ -167,7 +167,7 @@ type CSVFormat struct {
 }
 
 // ImportTarget is the table that gets the data of an Import.
-// +kubebuilder:validation:XValidation:rule="(self.?database.orValue(”) != ”) == (self.?table.orValue(”) != ”)",message="database and table go together; give both, or none to go by the names of the files"
+// +kubebuilder:validation:XValidation:rule="(has(self.database) && size(self.database) > 0) == (has(self.table) && size(self.table) > 0)",message="database and table go together; give both, or none to go by the names of the files"
 type ImportTarget struct {
 	// Database of the table.
 	// +kubebuilder:validation:MaxLength=64

@@ -12,9 +12,9 @@ const (
 // NetworkPeerSpec connects a Network with another VPC: that of a Network of
 // ours (target), or one outside (external).
 //
-// +kubebuilder:validation:XValidation:rule="(self.?target.orValue(”) != ”) != has(self.external)",message="exactly one of target and external must be set: target for a Network of this namespace, external for a VPC outside"
-// +kubebuilder:validation:XValidation:rule="self.?target.orValue(”) != self.source",fieldPath=".target",message="must be another Network than source"
-// +kubebuilder:validation:XValidation:rule="self.?target.orValue(”) == oldSelf.?target.orValue(”)",fieldPath=".target",message="is immutable; create another NetworkPeer for another target"
+// +kubebuilder:validation:XValidation:rule="(has(self.target) && size(self.target) > 0) != has(self.external)",message="exactly one of target and external must be set: target for a Network of this namespace, external for a VPC outside"
+// +kubebuilder:validation:XValidation:rule="!has(self.target) || self.target != self.source",fieldPath=".target",message="must be another Network than source"
+// +kubebuilder:validation:XValidation:rule="has(self.target) == has(oldSelf.target) && (!has(self.target) || self.target == oldSelf.target)",fieldPath=".target",message="is immutable; create another NetworkPeer for another target"
 // +kubebuilder:validation:XValidation:rule="has(self.external) == has(oldSelf.external) && (!has(self.external) || self.external == oldSelf.external)",fieldPath=".external",message="is immutable; create another NetworkPeer for another VPC"
 type NetworkPeerSpec struct {
 	// Source is the name of the Network that asks for the peering. Immutable.

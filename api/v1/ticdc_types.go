@@ -11,7 +11,7 @@ const (
 
 // TiCDCSpec replicates the changes of a Cluster to somewhere else.
 //
-// +kubebuilder:validation:XValidation:rule="self.downstream.?clusterName.orValue(”) != self.upstream.clusterName",fieldPath=".downstream.clusterName",message="must be another Cluster than upstream.clusterName: a Cluster cannot replicate to itself"
+// +kubebuilder:validation:XValidation:rule="!has(self.downstream.clusterName) || self.downstream.clusterName != self.upstream.clusterName",fieldPath=".downstream.clusterName",message="must be another Cluster than upstream.clusterName: a Cluster cannot replicate to itself"
 type TiCDCSpec struct {
 	// Network is the name of the Network where it runs. Immutable.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another TiCDC in another Network"
@@ -89,11 +89,11 @@ const (
 )
 
 // TiCDCDownstream is where the changes go.
-// +kubebuilder:validation:XValidation:rule="(self.type == 'TiDBCluster') == (self.?clusterName.orValue(”) != ”)",fieldPath=".clusterName",message="is required with type TiDBCluster and goes with it only; other types have a uri"
-// +kubebuilder:validation:XValidation:rule="(self.type == 'TiDBCluster') != (self.?uri.orValue(”) != ”)",fieldPath=".uri",message="is required with types MySQL, Kafka and Storage; type TiDBCluster has a clusterName instead"
-// +kubebuilder:validation:XValidation:rule="self.type != 'MySQL' || self.?uri.orValue(”) == ” || self.uri.startsWith('mysql://') || self.uri.startsWith('tidb://')",fieldPath=".uri",message="must begin with mysql:// or tidb:// when type is MySQL"
-// +kubebuilder:validation:XValidation:rule="self.type != 'Kafka' || self.?uri.orValue(”) == ” || self.uri.startsWith('kafka://')",fieldPath=".uri",message="must begin with kafka:// when type is Kafka"
-// +kubebuilder:validation:XValidation:rule="self.type != 'Storage' || self.?uri.orValue(”) == ” || self.uri.startsWith('s3://') || self.uri.startsWith('gs://')",fieldPath=".uri",message="must begin with s3:// or gs:// when type is Storage"
+// +kubebuilder:validation:XValidation:rule="(self.type == 'TiDBCluster') == (has(self.clusterName) && size(self.clusterName) > 0)",fieldPath=".clusterName",message="is required with type TiDBCluster and goes with it only; other types have a uri"
+// +kubebuilder:validation:XValidation:rule="(self.type == 'TiDBCluster') != (has(self.uri) && size(self.uri) > 0)",fieldPath=".uri",message="is required with types MySQL, Kafka and Storage; type TiDBCluster has a clusterName instead"
+// +kubebuilder:validation:XValidation:rule="self.type != 'MySQL' || !has(self.uri) || size(self.uri) == 0 || self.uri.startsWith('mysql://') || self.uri.startsWith('tidb://')",fieldPath=".uri",message="must begin with mysql:// or tidb:// when type is MySQL"
+// +kubebuilder:validation:XValidation:rule="self.type != 'Kafka' || !has(self.uri) || size(self.uri) == 0 || self.uri.startsWith('kafka://')",fieldPath=".uri",message="must begin with kafka:// when type is Kafka"
+// +kubebuilder:validation:XValidation:rule="self.type != 'Storage' || !has(self.uri) || size(self.uri) == 0 || self.uri.startsWith('s3://') || self.uri.startsWith('gs://')",fieldPath=".uri",message="must begin with s3:// or gs:// when type is Storage"
 // +kubebuilder:validation:XValidation:rule="self.type != 'MySQL' || has(self.secretRef)",fieldPath=".secretRef",message="is required with type MySQL: the Secret holds user and password"
 // +kubebuilder:validation:XValidation:rule="self.type != 'TiDBCluster' || !has(self.secretRef)",fieldPath=".secretRef",message="does not go with type TiDBCluster, whose user we make; remove it"
 type TiCDCDownstream struct {
