@@ -46,6 +46,9 @@ type Input struct {
 	Generation     int64              `json:"generation"`
 	DeletionPolicy v1.DeletionPolicy  `json:"deletionPolicy,omitempty"`
 	Facts          Facts              `json:"facts"`
+	// By is who asked for it: the field manager that last wrote the spec, or
+	// the sender of the verb that started it. For the audit.
+	By string `json:"by,omitempty"`
 	// Previous is the id of the object's operation before this one.
 	Previous string `json:"previous,omitempty"`
 }

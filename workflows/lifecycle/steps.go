@@ -53,7 +53,7 @@ func Unless(condition *bool, run func(workflow.Context) error) func(workflow.Con
 
 // Ensure runs an Ensure activity and writes what it made into the ledger.
 func Ensure[In any](ctx workflow.Context, key string, a contract.Activity[In, contract.Outcome], in In) (v1.Resource, error) {
-	out, err := Do(ctx, a, in)
+	out, err := Do(About(ctx, key), a, in)
 	if err != nil {
 		return v1.Resource{}, err
 	}
@@ -63,7 +63,7 @@ func Ensure[In any](ctx workflow.Context, key string, a contract.Activity[In, co
 
 // Remove runs a Delete activity and takes its entry out of the ledger.
 func Remove[In any](ctx workflow.Context, key string, a contract.Activity[In, contract.None], in In) error {
-	if _, err := Do(ctx, a, in); err != nil {
+	if _, err := Do(About(ctx, key), a, in); err != nil {
 		return err
 	}
 	Forget(ctx, key)

@@ -1,0 +1,42 @@
+package contract
+
+import "strings"
+
+// Effect is what an activity does to the world.
+type Effect string
+
+const (
+	// Reads: it looks, waits or computes, and changes nothing.
+	Reads Effect = "reads"
+	// Tells: it writes what is for people to read, or what operations agree on
+	// among themselves: status, Events, leases.
+	Tells Effect = "tells"
+	// Mutates: it changes a cloud, a garden, a shoot, or a custom resource's
+	// metadata. Each call is audited (workers/audit).
+	Mutates Effect = "mutates"
+)
+
+// effects by the verb that an activity's name begins with, after its system:
+// the names follow the rules of this package, so the verb says it.
+var effects = map[string]Effect{
+	"Discover": Reads, "Fetch": Reads, "List": Reads, "Observe": Reads, "Plan": Reads, "Read": Reads, "Sweep": Reads,
+	"Verify": Reads, "Wait": Reads,
+	"Acquire": Tells, "Apply": Tells, "Release": Tells,
+	"Answer": Mutates, "Bootstrap": Mutates, "Clean": Mutates, "Delete": Mutates, "Ensure": Mutates, "Remove": Mutates, "Retry": Mutates,
+}
+
+// EffectOf derives an activity's effect from its name, such as
+// "aws.EnsureBucket". known is false for a verb that nobody has classified:
+// it then counts as Mutates, so that nothing goes unaudited, and the test of
+// this package fails.
+func EffectOf(activity string) (effect Effect, known bool) {
+	name := activity[strings.LastIndexByte(activity, '.')+1:]
+	end := 1
+	for end < len(name) && (name[end] < 'A' || name[end] > 'Z') {
+		end++
+	}
+	if effect, known = effects[name[:min(end, len(name))]]; known {
+		return effect, true
+	}
+	return Mutates, false
+}

@@ -1,0 +1,116 @@
+package lifecycle
+
+import (
+	"context"
+
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+)
+
+// Caller is for whom and why an activity runs. It travels in a header of the
+// activity, so that the audit (workers/audit) knows what no input says.
+// Headers take no part in replay. It holds names and ids, never a secret.
+type Caller struct {
+	Object contract.ObjectRef `json:"object"`
+	// By is the field manager that last wrote the object's spec, or the person
+	// whose verb the operation follows.
+	By         string `json:"by,omitempty"`
+	Step       string `json:"step,omitempty"`
+	Generation int64  `json:"generation,omitempty"`
+	// Resource is the key in the object's ledger of what the activity is about,
+	// and Before what the ledger says of it; see About.
+	Resource string    `json:"resource,omitempty"`
+	Before   *External `json:"before,omitempty"`
+}
+
+// External names something outside of our own API, as the ledger does.
+type External struct {
+	Provider string `json:"provider"`
+	Type     string `json:"type"`
+	ID       string `json:"id"`
+	State    string `json:"state,omitempty"`
+}
+
+const (
+	// callerHeader names the header.
+	callerHeader = "infra-caller"
+
+	aboutKey ctxKey = "about"
+)
+
+// About says which entry of the ledger the activities of ctx are about, for
+// the audit.
+func About(ctx workflow.Context, key string) workflow.Context {
+	return workflow.WithValue(ctx, aboutKey, key)
+}
+
+// callerOf is the caller of an activity that starts in ctx; false outside of
+// an operation.
+func callerOf(ctx workflow.Context) (Caller, bool) {
+	o, ok := ctx.Value(operationKey).(*operation)
+	if !ok {
+		return Caller{}, false
+	}
+	c := Caller{Object: o.in.Object, By: o.in.By, Step: stepOf(ctx).Name, Generation: o.in.Generation}
+	c.Resource, _ = ctx.Value(aboutKey).(string)
+	for _, r := range o.report.Resources {
+		if c.Resource != "" && r.Key == c.Resource {
+			c.Before = &External{Provider: r.Provider, Type: r.Type, ID: r.ID, State: string(r.State)}
+		}
+	}
+	return c, true
+}
+
+type callerKey struct{}
+
+// CallerOf returns the caller of the activity that runs in ctx; false when its
+// workflow names none.
+func CallerOf(ctx context.Context) (Caller, bool) {
+	c, ok := ctx.Value(callerKey{}).(Caller)
+	return c, ok
+}
+
+// Propagator carries the Caller from the step to its activities. It belongs
+// into the options of the workers' Temporal client.
+func Propagator() workflow.ContextPropagator { return propagator{} }
+
+type propagator struct{}
+
+// InjectFromWorkflow implements workflow.ContextPropagator.
+func (propagator) InjectFromWorkflow(ctx workflow.Context, w workflow.HeaderWriter) error {
+	c, ok := callerOf(ctx)
+	if !ok {
+		return nil
+	}
+	p, err := converter.GetDefaultDataConverter().ToPayload(c)
+	if err != nil {
+		return err
+	}
+	w.Set(callerHeader, p)
+	return nil
+}
+
+// Extract implements workflow.ContextPropagator: on the side of the activity.
+// A header that cannot be read is as none, since the work must go on.
+func (propagator) Extract(ctx context.Context, r workflow.HeaderReader) (context.Context, error) {
+	p, ok := r.Get(callerHeader)
+	if !ok {
+		return ctx, nil
+	}
+	var c Caller
+	if err := converter.GetDefaultDataConverter().FromPayload(p, &c); err != nil {
+		return ctx, nil //nolint:nilerr // see above
+	}
+	return context.WithValue(ctx, callerKey{}, c), nil
+}
+
+// Inject implements workflow.ContextPropagator: clients add nothing.
+func (propagator) Inject(context.Context, workflow.HeaderWriter) error { return nil }
+
+// ExtractToWorkflow implements workflow.ContextPropagator: workflows know it
+// from their input.
+func (propagator) ExtractToWorkflow(ctx workflow.Context, _ workflow.HeaderReader) (workflow.Context, error) {
+	return ctx, nil
+}
