@@ -31,14 +31,9 @@ func Cluster(c *v1.Cluster, n *v1.Network, provider *v1.Provider, pt *v1.Provide
 	zones := firstZones(networkZones(n, pt))
 	wanted := wantedComponents(spec.Topology)
 
-	var p problems
-	p.merge(checkClusterReferences(c, n, provider, pt))
-	p.merge(checkComponents(wanted, pt))
-	p.merge(checkSizes(wanted, pt))
-	p.merge(checkPoolZones(zones))
-	p.merge(checkKey(spec.Encryption, n))
+	p := problems{list: CheckCluster(c, n, provider, pt)}
 	if creating(c) {
-		p.merge(checkNewCluster(c, n, account, o))
+		p.list = append(p.list, CheckNewCluster(c, n, account, o)...)
 	}
 	p.merge(checkNetworkFacts(n, provider))
 
@@ -49,6 +44,19 @@ func Cluster(c *v1.Cluster, n *v1.Network, provider *v1.Provider, pt *v1.Provide
 		}
 	}
 	return plan, p.fault(v1.KindCluster, c)
+}
+
+// CheckCluster holds the rules for every Cluster.
+func CheckCluster(c *v1.Cluster, n *v1.Network, provider *v1.Provider, pt *v1.ProviderType) []Problem {
+	spec := defaultedCluster(c)
+	wanted := wantedComponents(spec.Topology)
+	var p problems
+	p.merge(checkClusterReferences(c, n, provider, pt))
+	p.merge(checkComponents(wanted, pt))
+	p.merge(checkSizes(wanted, pt))
+	p.merge(checkPoolZones(firstZones(networkZones(n, pt))))
+	p.merge(checkKey(spec.Encryption, n))
+	return p.list
 }
 
 func buildCluster(c *v1.Cluster, spec v1.ClusterSpec, ref, networkRef contract.ObjectRef, n *v1.Network, provider *v1.Provider, pt *v1.ProviderType, o Options) contract.ClusterPlan {
@@ -132,8 +140,9 @@ func checkClusterReferences(c *v1.Cluster, n *v1.Network, provider *v1.Provider,
 	return &p
 }
 
-// checkNewCluster holds the rules that do not touch a Cluster that exists.
-func checkNewCluster(c *v1.Cluster, n *v1.Network, account *v1.Account, o Options) *problems {
+// CheckNewCluster holds the rules that do not touch a Cluster that exists. The
+// account may be nil: then its rules are not asked.
+func CheckNewCluster(c *v1.Cluster, n *v1.Network, account *v1.Account, o Options) []Problem {
 	var p problems
 	if n.DeletionTimestamp != nil {
 		p.add("spec.network", c.Spec.Network, "the Network is being deleted; choose another one")
@@ -143,7 +152,7 @@ func checkNewCluster(c *v1.Cluster, n *v1.Network, account *v1.Account, o Option
 	}
 	p.merge(checkAccount("spec.network", c.Spec.Network, account))
 	p.merge(checkQuota(c, account, o.Usage, clusterUsage(c)))
-	return &p
+	return p.list
 }
 
 func checkKey(e v1.Encryption, n *v1.Network) *problems {

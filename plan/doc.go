@@ -30,6 +30,10 @@ type Options struct {
 	// Usage of the Account by everything but the planned resource. It counts
 	// only while the resource is being created.
 	Usage Usage
+	// ShootHolders are the Networks, older than the planned one, that have its
+	// Shoot's name in the same project; see ShootHolders. They count only while
+	// the Network is being created.
+	ShootHolders []string
 }
 
 var identityFormat = regexp.MustCompile(`^[0-9a-f]{16}$`)

@@ -23,6 +23,16 @@ func ShootName(n *v1.Network) string {
 	return "n-" + hex.EncodeToString(sum[:])[:7]
 }
 
+// ShootKey identifies the Shoot of a Network among all Shoots: names are unique
+// within a project, whatever the region.
+func ShootKey(n *v1.Network, provider *v1.Provider, o Options) string {
+	s := shootRef(n, provider, o)
+	return s.Namespace + "/" + s.Name
+}
+
+// Project is the Gardener project of a Provider.
+func Project(provider *v1.Provider, o Options) string { return project(provider, o) }
+
 // BindingName is the name of a Provider's binding, and of its Secret, in the
 // garden.
 func BindingName(provider contract.ObjectRef) string { return provider.Name + "-" + provider.ID8() }

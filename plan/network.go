@@ -35,17 +35,25 @@ func Network(n *v1.Network, provider *v1.Provider, pt *v1.ProviderType, account 
 	spec := defaultedNetwork(n)
 	spec.Zones = networkZones(n, pt)
 
+	p := problems{list: CheckNetwork(n, provider, pt, o)}
+	if creating(n) {
+		p.list = append(p.list, CheckNewNetwork(n, provider, pt, account, o)...)
+	}
+	return buildNetwork(n, spec, ref, providerRef, provider, pt, o), p.fault(v1.KindNetwork, n)
+}
+
+// CheckNetwork holds the rules for every Network.
+func CheckNetwork(n *v1.Network, provider *v1.Provider, pt *v1.ProviderType, o Options) []Problem {
+	spec := defaultedNetwork(n)
+	spec.Zones = networkZones(n, pt)
 	var p problems
 	p.merge(checkNetworkReferences(n, provider, pt))
-	p.merge(checkRegion(n, spec, pt))
+	p.merge(checkRegion(spec, pt))
 	p.merge(checkCIDRs(spec.CIDR, networkLimits(pt), pt.Name, len(spec.Zones)))
 	p.merge(checkWindow(spec.MaintenanceWindow))
 	p.merge(checkSystemPool(spec, pt))
 	p.merge(checkNetworkNames(n, spec, provider, o))
-	if creating(n) {
-		p.merge(checkNewNetwork(n, provider, account, o))
-	}
-	return buildNetwork(n, spec, ref, providerRef, provider, pt, o), p.fault(v1.KindNetwork, n)
+	return p.list
 }
 
 func buildNetwork(n *v1.Network, spec v1.NetworkSpec, ref, providerRef contract.ObjectRef, provider *v1.Provider, pt *v1.ProviderType, o Options) contract.NetworkPlan {
@@ -157,7 +165,7 @@ func checkNetworkReferences(n *v1.Network, provider *v1.Provider, pt *v1.Provide
 	return &p
 }
 
-func checkRegion(n *v1.Network, spec v1.NetworkSpec, pt *v1.ProviderType) *problems {
+func checkRegion(spec v1.NetworkSpec, pt *v1.ProviderType) *problems {
 	var p problems
 	r := region(pt, spec.Region)
 	if r == nil {
@@ -167,9 +175,6 @@ func checkRegion(n *v1.Network, spec v1.NetworkSpec, pt *v1.ProviderType) *probl
 		}
 		p.add("spec.region", spec.Region, "ProviderType %s has no such region; choose one of %s", pt.Name, choices(names))
 		return &p
-	}
-	if r.Deprecated && creating(n) {
-		p.add("spec.region", spec.Region, "the region is deprecated for new Networks; choose another one")
 	}
 	for _, z := range spec.Zones {
 		if !slices.Contains(r.Zones, z) {
@@ -225,15 +230,22 @@ func checkNetworkNames(n *v1.Network, spec v1.NetworkSpec, provider *v1.Provider
 	return p
 }
 
-// checkNewNetwork holds the rules that do not touch a Network that exists.
-func checkNewNetwork(n *v1.Network, provider *v1.Provider, account *v1.Account, o Options) *problems {
+// CheckNewNetwork holds the rules that do not touch a Network that exists. The
+// account may be nil: then its rules are not asked.
+func CheckNewNetwork(n *v1.Network, provider *v1.Provider, pt *v1.ProviderType, account *v1.Account, o Options) []Problem {
 	var p problems
+	if r := region(pt, n.Spec.Region); r != nil && r.Deprecated {
+		p.add("spec.region", n.Spec.Region, "the region is deprecated for new Networks; choose another one")
+	}
 	if provider.DeletionTimestamp != nil {
 		p.add("spec.provider", n.Spec.Provider, "the Provider is being deleted; choose another one")
 	}
+	if len(o.ShootHolders) > 0 {
+		p.add("spec.shootName", ShootName(n), "Network %s has the Shoot of that name in project %s already; set another shootName", o.ShootHolders[0], project(provider, o))
+	}
 	p.merge(checkAccount("spec.provider", n.Spec.Provider, account))
 	p.merge(checkQuota(n, account, o.Usage, Usage{Networks: 1}))
-	return &p
+	return p.list
 }
 
 func checkAccount(path string, value v1.ReferenceName, account *v1.Account) *problems {

@@ -11,19 +11,50 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/faults"
 )
 
-// maxProblems keeps a message below one page.
-const maxProblems = 15
+// MaxProblems keeps a message below one page: what is beyond is counted only.
+const MaxProblems = 15
+
+// Problem is a value that breaks a rule. The webhooks tell it as a cause of a
+// refused request, the operations in the fault of their first step.
+type Problem struct {
+	// Path of the field, such as spec.cidr.vpc.
+	Path string
+	// Value of the field; "" for one that is missing.
+	Value any
+	// Rule that it breaks, and the way out.
+	Rule string
+}
+
+// String is the problem in one sentence.
+func (p Problem) String() string { return fmt.Sprintf("%s %s: %s", p.Path, quote(p.Value), p.Rule) }
+
+// NewProblem formats the rule.
+func NewProblem(path string, value any, rule string, args ...any) Problem {
+	return Problem{Path: path, Value: value, Rule: fmt.Sprintf(rule, args...)}
+}
+
+// Missing is the problem of a reference to an object that does not exist.
+func Missing(path, kind string, name any) Problem {
+	return NewProblem(path, name, "there is no such %s in this namespace; create it first, or correct the name", kind)
+}
+
+// Refusal is all problems of an object as one fault of class Invalid, or nil.
+// An object that is being deleted is not judged.
+func Refusal(kind string, o v1.Object, list []Problem) error {
+	p := problems{list: list}
+	return p.fault(kind, o)
+}
 
 // problems collects what is wrong with an object.
 type problems struct {
-	list []string
+	list []Problem
 	// waits are reasons to wait instead of changing the spec.
 	waits []string
 }
 
 // add reports a value that breaks a rule. The rule ends with the way out.
 func (p *problems) add(path string, value any, rule string, args ...any) {
-	p.list = append(p.list, fmt.Sprintf("%s %s: %s", path, quote(value), fmt.Sprintf(rule, args...)))
+	p.list = append(p.list, NewProblem(path, value, rule, args...))
 }
 
 // wait reports that something else must come first.
@@ -51,12 +82,20 @@ func (p *problems) fault(kind string, o v1.Object) error {
 	resource := kind + "/" + o.GetNamespace() + "/" + o.GetName()
 	switch {
 	case len(p.list) > 0:
-		return faults.New(faults.Invalid, "InvalidSpec", resource, "%s", join(p.list)).
+		return faults.New(faults.Invalid, "InvalidSpec", resource, "%s", join(texts(p.list))).
 			WithHint(faults.OwnerUser, "change the spec as said; the operation then goes on by itself")
 	case len(p.waits) > 0:
 		return faults.New(faults.Dependency, "NotReady", resource, "%s", join(p.waits))
 	}
 	return nil
+}
+
+func texts(list []Problem) []string {
+	out := make([]string, 0, len(list))
+	for _, p := range list {
+		out = append(out, p.String())
+	}
+	return out
 }
 
 // join is one problem as it is, or a numbered list in one line.
@@ -66,10 +105,10 @@ func join(list []string) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d problems", len(list))
-	for i, s := range list[:min(len(list), maxProblems)] {
+	for i, s := range list[:min(len(list), MaxProblems)] {
 		fmt.Fprintf(&b, "; (%d) %s", i+1, s)
 	}
-	if more := len(list) - maxProblems; more > 0 {
+	if more := len(list) - MaxProblems; more > 0 {
 		fmt.Fprintf(&b, "; and %d more", more)
 	}
 	return b.String()

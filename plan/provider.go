@@ -15,18 +15,9 @@ func Provider(provider *v1.Provider, pt *v1.ProviderType, account *v1.Account, o
 	if err != nil {
 		return contract.ProviderPlan{}, err
 	}
-	var p problems
-	p.label(provider, v1.LabelProviderType, string(provider.Spec.Type), "as spec.type")
-	p.merge(supportedCloud("spec.type", pt.Spec.Cloud))
-	p.merge(checkCloudAccount(provider, pt))
-	p.merge(checkProject(provider, o))
+	p := problems{list: CheckProvider(provider, pt, o)}
 	if creating(provider) {
-		if pt.DeletionTimestamp != nil {
-			p.add("spec.type", provider.Spec.Type, "the ProviderType is being deleted; choose another one")
-		}
-		if account != nil && account.Spec.Suspended {
-			p.add("spec.account", provider.Spec.Account, "the Account is suspended; nothing new is made for it")
-		}
+		p.list = append(p.list, CheckNewProvider(provider, pt, account)...)
 	}
 	cloud := cloudAccount(ref, provider)
 	if len(pt.Spec.Regions) > 0 {
@@ -35,6 +26,29 @@ func Provider(provider *v1.Provider, pt *v1.ProviderType, account *v1.Account, o
 	return contract.ProviderPlan{
 		Ref: ref, Account: cloud, Cloud: string(pt.Spec.Cloud), Project: project(provider, o),
 	}, p.fault(v1.KindProvider, provider)
+}
+
+// CheckProvider holds the rules for every Provider.
+func CheckProvider(provider *v1.Provider, pt *v1.ProviderType, o Options) []Problem {
+	var p problems
+	p.label(provider, v1.LabelProviderType, string(provider.Spec.Type), "as spec.type")
+	p.merge(supportedCloud("spec.type", pt.Spec.Cloud))
+	p.merge(checkCloudAccount(provider, pt))
+	p.merge(checkProject(provider, o))
+	return p.list
+}
+
+// CheckNewProvider holds the rules that do not touch a Provider that exists.
+// The account may be nil: then its rules are not asked.
+func CheckNewProvider(provider *v1.Provider, pt *v1.ProviderType, account *v1.Account) []Problem {
+	var p problems
+	if pt.DeletionTimestamp != nil {
+		p.add("spec.type", provider.Spec.Type, "the ProviderType is being deleted; choose another one")
+	}
+	if account != nil && account.Spec.Suspended {
+		p.add("spec.account", provider.Spec.Account, "the Account is suspended; nothing new is made for it")
+	}
+	return p.list
 }
 
 func checkCloudAccount(provider *v1.Provider, pt *v1.ProviderType) *problems {

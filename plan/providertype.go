@@ -11,6 +11,11 @@ import (
 
 // ProviderType validates a ProviderType. The error is a fault of class Invalid.
 func ProviderType(pt *v1.ProviderType) error {
+	return Refusal(v1.KindProviderType, pt, CheckProviderType(pt))
+}
+
+// CheckProviderType holds the rules for every ProviderType.
+func CheckProviderType(pt *v1.ProviderType) []Problem {
 	var p problems
 	p.label(pt, v1.LabelProviderType, pt.Name, "the name of the ProviderType")
 	p.merge(supportedCloud("spec.cloud", pt.Spec.Cloud))
@@ -23,7 +28,7 @@ func ProviderType(pt *v1.ProviderType) error {
 	p.merge(checkClasses(pt))
 	p.merge(checkNetworkLimits(pt))
 	p.merge(checkTimeouts(pt))
-	return p.fault(v1.KindProviderType, pt)
+	return p.list
 }
 
 func supportedCloud(path string, cloud v1.Cloud) *problems {

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"iter"
+
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 )
 
@@ -17,14 +19,22 @@ type Usage struct {
 // with the UID except. Objects that are being deleted count until they are
 // gone: their resources are still there.
 func UsageOf(account string, providers []v1.Provider, networks []v1.Network, clusters []v1.Cluster, except string) Usage {
+	return CountUsage(account, pointers(providers), pointers(networks), pointers(clusters), except)
+}
+
+// CountUsage is UsageOf for objects that are not to be copied, such as those of
+// a cache. It changes none of them.
+func CountUsage(account string, providers iter.Seq[*v1.Provider], networks iter.Seq[*v1.Network], clusters iter.Seq[*v1.Cluster], except string) Usage {
 	type key struct{ namespace, name string }
 	mine := map[key]bool{}
-	for _, p := range providers {
-		mine[key{p.Namespace, p.Name}] = string(p.Spec.Account) == account
+	for p := range providers {
+		if string(p.Spec.Account) == account {
+			mine[key{p.Namespace, p.Name}] = true
+		}
 	}
 	var u Usage
 	inside := map[key]bool{}
-	for _, n := range networks {
+	for n := range networks {
 		if !mine[key{n.Namespace, string(n.Spec.Provider)}] {
 			continue
 		}
@@ -33,13 +43,22 @@ func UsageOf(account string, providers []v1.Provider, networks []v1.Network, clu
 			u.Networks++
 		}
 	}
-	for i := range clusters {
-		c := &clusters[i]
+	for c := range clusters {
 		if inside[key{c.Namespace, string(c.Spec.Network)}] && string(c.UID) != except {
 			u = u.plus(clusterUsage(c))
 		}
 	}
 	return u
+}
+
+func pointers[T any](list []T) iter.Seq[*T] {
+	return func(yield func(*T) bool) {
+		for i := range list {
+			if !yield(&list[i]) {
+				return
+			}
+		}
+	}
 }
 
 func clusterUsage(c *v1.Cluster) Usage {
