@@ -47,9 +47,14 @@ type Options struct {
 	Teller wait.Teller
 	// Metrics counts activities; see NewMetrics.
 	Metrics *Metrics
+	// Audit writes down what activities change; see audit.NewInterceptor. Nil
+	// for no audit.
+	Audit interceptor.WorkerInterceptor
 	// Interceptors of a test's worker; they stand inside our own.
 	Interceptors []interceptor.WorkerInterceptor
-	Log          *slog.Logger
+	// Versioning of workflows over deploys.
+	Versioning Versioning
+	Log        *slog.Logger
 }
 
 const (
@@ -101,7 +106,8 @@ func (o Options) newWorker(ctx context.Context, queue string) (worker.Worker, er
 	}
 	wo := worker.Options{
 		BackgroundActivityContext:          background,
-		Interceptors:                       append([]interceptor.WorkerInterceptor{&activities{metrics: o.Metrics}}, o.Interceptors...),
+		Interceptors:                       o.interceptors(),
+		DeploymentOptions:                  o.Versioning.options(),
 		MaxConcurrentActivityExecutionSize: maxQuick,
 		WorkerStopTimeout:                  stopTimeout,
 		MaxHeartbeatThrottleInterval:       heartbeatThrottle,
@@ -120,12 +126,25 @@ func (o Options) newWorker(ctx context.Context, queue string) (worker.Worker, er
 	return w, nil
 }
 
+// interceptors from the outermost on: what turns faults into Temporal errors
+// and keeps activities alive, the audit, a test's.
+func (o Options) interceptors() []interceptor.WorkerInterceptor {
+	all := []interceptor.WorkerInterceptor{&activities{metrics: o.Metrics}}
+	if o.Audit != nil {
+		all = append(all, o.Audit)
+	}
+	return append(all, o.Interceptors...)
+}
+
 // RegisterWorkflows registers the object and operation workflows of all kinds.
+// With versioning each run ends on the version of the workers on which it
+// began; an object workflow begins its next run on the current one
+// (lifecycle, version.go).
 func RegisterWorkflows(r worker.WorkflowRegistry) {
 	for _, k := range Kinds() {
-		r.RegisterWorkflowWithOptions(k.Object, workflow.RegisterOptions{Name: k.Name})
+		r.RegisterWorkflowWithOptions(k.Object, workflow.RegisterOptions{Name: k.Name, VersioningBehavior: workflow.VersioningBehaviorPinned})
 		for verb, run := range k.Operations {
-			r.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: k.OperationType(verb)})
+			r.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: k.OperationType(verb), VersioningBehavior: workflow.VersioningBehaviorPinned})
 		}
 	}
 }

@@ -30,8 +30,11 @@ type auditor struct {
 }
 
 // NewInterceptor returns an interceptor that writes to the log, and registers
-// the metric infra_audit_write_failures_total.
+// the metric infra_audit_write_failures_total. Without a log there is none.
 func NewInterceptor(l *Log, r prometheus.Registerer) (interceptor.WorkerInterceptor, error) {
+	if l == nil {
+		return nil, nil
+	}
 	a := &auditor{log: l, failures: prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "infra_audit_write_failures_total", Help: "Audit records that could not be written; what they are about was not done, or is done again.",
 	})}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -66,9 +67,28 @@ func Open(o Options, worker string) (*Log, error) {
 	case Stdout:
 		return newLog(os.Stdout, "standard output", worker, nil)
 	}
-	// The library makes missing folders and opens at the first write.
+	if err := regular(o.Path); err != nil {
+		return nil, fmt.Errorf("--audit-log: %w", err)
+	}
 	file := &lumberjack.Logger{Filename: o.Path, MaxSize: o.MaxSizeMB, MaxBackups: o.MaxBackups}
 	return newLog(file, o.Path, worker, file.Close)
+}
+
+// regular makes the file, or proves that it can be appended to. The library
+// would move whatever it cannot open out of the way, be it a folder.
+func regular(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600) //nolint:gosec // the operator's own flag
+	if err != nil {
+		return err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file; %q is the standard output", path, Stdout)
+	}
+	return errors.Join(err, file.Close())
 }
 
 func newLog(out io.Writer, where, worker string, done func() error) (*Log, error) {

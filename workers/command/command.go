@@ -17,11 +17,15 @@ import (
 
 	"github.com/tidbcloud/infra-orchestrator/internal/runtime"
 	"github.com/tidbcloud/infra-orchestrator/workers"
+	"github.com/tidbcloud/infra-orchestrator/workers/audit"
+	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
 )
 
 type options struct {
 	runtime.Flags
 	queues       []string
+	audit        audit.Options
+	versioning   workers.Versioning
 	interceptors []interceptor.WorkerInterceptor
 }
 
@@ -50,10 +54,14 @@ Environment:
   AWS_ENDPOINT_URL        an AWS emulator, overrides aws.endpoint
   INFRA_ENV               value of the tag infra.cloud.pingcap.com/env
 
+Audit: one JSON record before and one after each call that changes something
+outside, to --audit-log. A worker that cannot write there does not start, and
+what cannot be recorded is not done.
+
 Probes: /healthz is about the process; /readyz is red until the caches of the
 management and garden API are synced and while Temporal does not answer.
 Metrics: infra_activity_attempts_total{activity,outcome},
-infra_activity_duration_seconds{activity}.`,
+infra_activity_duration_seconds{activity}, infra_audit_write_failures_total.`,
 		Example: `  # on a laptop, against the devstack
   worker --kubeconfig ./kubeconfig --log-format text
 
@@ -68,12 +76,14 @@ infra_activity_duration_seconds{activity}.`,
 	cmd.SetVersionTemplate(runtime.VersionLine("worker") + "\n")
 	fs := cmd.Flags()
 	o.AddTo(fs, ":8080", ":8081")
+	o.audit.AddTo(fs)
+	o.versioning.AddTo(fs, runtime.Version())
 	fs.StringSliceVar(&o.queues, "task-queues", workers.Queues(), "task queues to serve: "+strings.Join(workers.Queues(), ", "))
 	return cmd
 }
 
 func run(ctx context.Context, o *options) error {
-	if err := o.Validate(); err != nil {
+	if err := errors.Join(o.Validate(), o.audit.Validate(), o.versioning.Validate()); err != nil {
 		return err
 	}
 	log, err := o.Log.NewLogger(os.Stderr)
@@ -92,17 +102,24 @@ func run(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
+	topts.ContextPropagators = append(topts.ContextPropagators, lifecycle.Propagator())
 	temporal, err := temporalclient.NewLazyClient(topts)
 	if err != nil {
 		return fmt.Errorf("temporal client: %w", err)
 	}
 	defer temporal.Close()
+	// Opened after all else is known to be right, and before anything runs.
+	auditLog, err := audit.Open(o.audit, identity())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = auditLog.Close() }()
 	s, err := newSystems(o, cfg)
 	if err != nil {
 		return err
 	}
 	readiness := &runtime.Readiness{Temporal: temporal.WorkflowService(), Namespace: topts.Namespace, Sync: s.sync}
-	serve := &server{options: o, systems: s, temporal: temporal, namespace: topts.Namespace, log: log}
+	serve := &server{options: o, systems: s, temporal: temporal, namespace: topts.Namespace, audit: auditLog, log: log}
 	if err := errors.Join(
 		s.manager.Add(readiness), s.manager.Add(serve),
 		s.manager.AddHealthzCheck("process", healthz.Ping),
@@ -111,8 +128,18 @@ func run(ctx context.Context, o *options) error {
 		return err
 	}
 	log.Info("worker starts", "version", runtime.Version(), "namespace", o.Namespace, "taskQueues", o.queues,
-		"temporal", topts.HostPort, "temporalNamespace", topts.Namespace)
+		"temporal", topts.HostPort, "temporalNamespace", topts.Namespace, "audit", o.audit.Path,
+		"versioning", o.versioning.On, "deployment", o.versioning.DeploymentName, "buildID", o.versioning.BuildID)
 	return s.manager.Start(ctx)
+}
+
+// identity of the process, as Temporal's SDK writes it: pid@host.
+func identity() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%d@%s", os.Getpid(), host)
 }
 
 var _ manager.Runnable = (*server)(nil)

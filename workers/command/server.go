@@ -11,6 +11,7 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/activities/management"
 	"github.com/tidbcloud/infra-orchestrator/activities/operations"
 	"github.com/tidbcloud/infra-orchestrator/workers"
+	"github.com/tidbcloud/infra-orchestrator/workers/audit"
 )
 
 // server is the manager's runnable that serves the task queues.
@@ -19,6 +20,7 @@ type server struct {
 	systems   *systems
 	temporal  temporalclient.Client
 	namespace string
+	audit     *audit.Log // nil: none
 	log       *slog.Logger
 }
 
@@ -40,8 +42,13 @@ func (s *server) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	auditor, err := audit.NewInterceptor(s.audit, metrics.Registry)
+	if err != nil {
+		return err
+	}
 	return workers.Run(ctx, workers.Options{
 		Client: s.temporal, Queues: s.options.queues, Metrics: m, Log: s.log, Interceptors: s.options.interceptors,
+		Audit: auditor, Versioning: s.options.versioning,
 		Activities: append(s.systems.registrars(), &operations.Activities{Temporal: s.temporal}),
 		Teller:     management.Teller{Activities: s.systems.management},
 	})

@@ -1,0 +1,100 @@
+package workers_test
+
+import (
+	"encoding/json"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+	"github.com/tidbcloud/infra-orchestrator/workers"
+	"github.com/tidbcloud/infra-orchestrator/workers/audit"
+	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
+	"github.com/tidbcloud/infra-orchestrator/workflows/workflowtest"
+)
+
+// audited runs one operation of a Network with the audit on, and returns the
+// outcomes by activity.
+func audited(t *testing.T, world *workflowtest.World, verb lifecycle.Verb) map[string]audit.Record {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "audit.json")
+	log, err := audit.Open(audit.Options{Path: path, MaxSizeMB: 1}, "1@host")
+	require.NoError(t, err)
+	auditor, err := audit.NewInterceptor(log, prometheus.NewRegistry())
+	require.NoError(t, err)
+
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(slog.New(slog.DiscardHandler))
+	suite.SetContextPropagators([]workflow.ContextPropagator{lifecycle.Propagator()})
+	env := suite.NewTestWorkflowEnvironment()
+	env.SetTestTimeout(time.Minute)
+	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{auditor}})
+	env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: "network/infra/x1/" + string(verb) + "/1.1", TaskQueue: contract.QueueInfra})
+	workers.RegisterWorkflows(env)
+	world.Register(env)
+	env.ExecuteWorkflow(string(verb)+"Network", lifecycle.Input{Object: world.Object, UID: "uid-1", Verb: verb, Generation: 3, By: "argocd"})
+	require.NoError(t, env.GetWorkflowError())
+	require.NoError(t, log.Close())
+
+	raw, err := os.ReadFile(path)
+	require.NoError(t, err)
+	outcomes, intents := map[string]audit.Record{}, map[string]bool{}
+	for line := range strings.Lines(string(raw)) {
+		var r audit.Record
+		require.NoError(t, json.Unmarshal([]byte(line), &r))
+		switch r.Stage {
+		case audit.StageIntent:
+			intents[r.Call] = true
+		case audit.StageOutcome:
+			require.True(t, intents[r.Call], "%s: no intent", r.Activity)
+			outcomes[r.Activity] = r
+		}
+	}
+	return outcomes
+}
+
+// Every activity of an operation that changes something has a record with who
+// asked, the step, and what was there before and after.
+func TestAuditOfAnOperation(t *testing.T) {
+	world := workflowtest.New(v1.KindNetwork)
+	created := audited(t, world, lifecycle.Create)
+	for _, activity := range world.Journal() {
+		effect, _ := contract.EffectOf(activity)
+		r, ok := created[activity]
+		require.Equal(t, effect == contract.Mutates, ok, "%s", activity)
+		if !ok {
+			continue
+		}
+		require.Equal(t, "argocd", r.By, activity)
+		require.Equal(t, &audit.Object{Kind: "Network", Namespace: "infra", Name: "x1", ID: world.Object.ID}, r.Object, activity)
+		require.EqualValues(t, 3, r.Generation, activity)
+		require.Equal(t, "CreateNetwork", r.OperationType, activity)
+		require.Equal(t, "network/infra/x1/Create/1.1", r.Operation, activity)
+		require.NotEmpty(t, r.Step, activity)
+		require.Equal(t, audit.OutcomeOK, r.Outcome, activity)
+	}
+	bucket := created[contract.EnsureBucket.Name]
+	require.Equal(t, "EnsureBucket", bucket.Step, "steps that run together keep their names")
+	require.Equal(t, "EnsureShoot", created[contract.EnsureShoot.Name].Step)
+	require.Equal(t, "bucket", bucket.Resource)
+	require.Nil(t, bucket.Before, "there was none")
+	require.Equal(t, "id-of-aws.EnsureBucket", bucket.After.ID)
+
+	deleted := audited(t, world, lifecycle.Delete)
+	oidc := deleted[contract.DeleteOIDCProvider.Name]
+	require.Equal(t, "id-of-aws.EnsureOIDCProvider", oidc.Before.ID)
+	require.Equal(t, "Present", oidc.Before.State)
+	require.Contains(t, deleted, contract.RemoveFinalizer.Name)
+}
