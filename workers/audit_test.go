@@ -96,5 +96,10 @@ func TestAuditOfAnOperation(t *testing.T) {
 	oidc := deleted[contract.DeleteOIDCProvider.Name]
 	require.Equal(t, "id-of-aws.EnsureOIDCProvider", oidc.Before.ID)
 	require.Equal(t, "Present", oidc.Before.State)
+	require.Nil(t, oidc.After, "null in the file: it is gone")
+	shoot := deleted[contract.DeleteShoot.Name]
+	require.Equal(t, "id-of-garden.EnsureShoot", shoot.Before.ID)
+	require.Nil(t, shoot.After, "Gardener takes its time")
+	require.Equal(t, "bucket", deleted[contract.DeleteBucket.Name].Resource)
 	require.Contains(t, deleted, contract.RemoveFinalizer.Name)
 }

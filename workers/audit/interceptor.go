@@ -138,7 +138,8 @@ func outcomeOf(err error) (outcome, code string) {
 }
 
 // after is what the call has found or made: the field Resource of its output.
-// A deletion that says nothing has proven that it is gone.
+// A deletion that says nothing has proven that it is gone, but for that of a
+// Shoot, which only asks Gardener.
 func after(name string, out any) *After {
 	if v := reflect.ValueOf(out); v.Kind() == reflect.Struct {
 		if field := v.FieldByName("Resource"); field.IsValid() {
@@ -147,7 +148,7 @@ func after(name string, out any) *After {
 			}
 		}
 	}
-	if strings.HasPrefix(name[strings.LastIndexByte(name, '.')+1:], "Delete") {
+	if name != contract.DeleteShoot.Name && strings.HasPrefix(name[strings.LastIndexByte(name, '.')+1:], "Delete") {
 		return &After{}
 	}
 	return nil

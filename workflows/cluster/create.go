@@ -152,7 +152,7 @@ func (c *cluster) ensureEndpointService(ctx workflow.Context) error {
 	if !c.plan.Private {
 		return nil
 	}
-	svc, err := lifecycle.Do(ctx, contract.EnsureEndpointService, c.endpointService())
+	svc, err := lifecycle.Do(lifecycle.About(ctx, keyEndpoint), contract.EnsureEndpointService, c.endpointService())
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (c *cluster) ensureRecords(ctx workflow.Context) error {
 	if c.plan.DNSZoneID == "" {
 		return nil
 	}
-	if _, err := lifecycle.Do(ctx, contract.EnsureRecords, c.records()); err != nil {
+	if _, err := lifecycle.Do(lifecycle.About(ctx, keyRecords), contract.EnsureRecords, c.records()); err != nil {
 		return err
 	}
 	lifecycle.Record(ctx, keyRecords, v1.Resource{Provider: "aws", Region: c.plan.Account.Region, Type: "Route53::RecordSet", ID: c.host(), State: v1.ResourcePresent})

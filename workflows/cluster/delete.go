@@ -103,7 +103,7 @@ func (c *cluster) deleteKey(ctx workflow.Context) error {
 	if c.plan.EncryptionMode != "ServiceManaged" {
 		return nil
 	}
-	out, err := lifecycle.Do(ctx, contract.DeleteKey, c.aws(c.plan.KeyAlias))
+	out, err := lifecycle.Do(lifecycle.About(ctx, keyKMS), contract.DeleteKey, c.aws(c.plan.KeyAlias))
 	if err != nil {
 		return err
 	}

@@ -104,7 +104,7 @@ func (n *network) ensureDNSZone(ctx workflow.Context) error {
 	if n.plan.DNSZoneName == "" {
 		return nil // spec.dns.visibility None
 	}
-	zone, err := lifecycle.Do(ctx, contract.EnsureHostedZone, n.zone())
+	zone, err := lifecycle.Do(lifecycle.About(ctx, keyZone), contract.EnsureHostedZone, n.zone())
 	if err != nil {
 		return err
 	}

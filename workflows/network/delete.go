@@ -85,7 +85,7 @@ func (n *network) deleteDNSZone(ctx workflow.Context) error {
 }
 
 func (n *network) deleteShoot(ctx workflow.Context) error {
-	_, err := lifecycle.Do(ctx, contract.DeleteShoot, n.shootInput())
+	_, err := lifecycle.Do(lifecycle.About(ctx, keyShoot), contract.DeleteShoot, n.shootInput())
 	return err
 }
 
@@ -107,7 +107,7 @@ func (n *network) deleteOIDC(ctx workflow.Context) error {
 }
 
 func (n *network) deleteBucket(ctx workflow.Context) error {
-	out, err := lifecycle.Do(ctx, contract.DeleteBucket, contract.DeleteBucketInput{
+	out, err := lifecycle.Do(lifecycle.About(ctx, keyBucket), contract.DeleteBucket, contract.DeleteBucketInput{
 		AWSResourceInput: n.aws(n.plan.BucketName), Retain: n.plan.RetainBucket,
 	})
 	if err != nil {
