@@ -39,6 +39,10 @@ test-unit: ## Unit, workflow and replay tests, and those of the devstack
 test-e2e: build ## End to end on a devstack: through the Kubernetes API, up and down, with the worker killed
 	cd test && go test -vet=off -count=1 -timeout 40m ./...
 
+.PHONY: bench
+bench: build ## Measure against a plain reconciler and bare Temporal (test/bench); ARGS="-n 200 -json" (-help lists them)
+	cd test/bench && go build -o ../../$(BIN)/bench . && ../../$(BIN)/bench $(ARGS)
+
 .PHONY: ui-check
 ui-check: build ## Start a stack, look at the Temporal UI in a headless browser; screenshots go to .cache/ui
 	hack/ui-check

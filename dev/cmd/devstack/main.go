@@ -74,7 +74,7 @@ needs containers or a cloud account.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	cmd.AddCommand(newUpCommand(), newEnvCommand(), &cobra.Command{
+	cmd.AddCommand(newUpCommand(), newEnvCommand(), newKubeCommand(), &cobra.Command{
 		Use:                "kubectl",
 		Short:              "kubectl, by default for the running stack",
 		DisableFlagParsing: true,
