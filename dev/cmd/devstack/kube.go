@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -22,6 +23,9 @@ interrupted. It prints one line of JSON when it is ready: {"kubeconfig": "…"}.
 Custom resource definitions are the caller's to install.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if err := os.MkdirAll(dataDir, 0o700); err != nil {
+				return err
+			}
 			etcd, err := kube.StartEtcd(filepath.Join(dataDir, "etcd"), "")
 			if err != nil {
 				return err
