@@ -16,6 +16,8 @@ import (
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	"github.com/tidbcloud/infra-orchestrator/activities/wait"
+	"github.com/tidbcloud/infra-orchestrator/api/temporal"
+	"github.com/tidbcloud/infra-orchestrator/workflows/balancing"
 	"github.com/tidbcloud/infra-orchestrator/workflows/cluster"
 	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
 	"github.com/tidbcloud/infra-orchestrator/workflows/network"
@@ -28,7 +30,9 @@ func Kinds() []lifecycle.Kind {
 }
 
 // Queues are the task queues that a worker may serve.
-func Queues() []string { return []string{contract.QueueInfra, contract.QueueWaits} }
+func Queues() []string {
+	return []string{contract.QueueInfra, contract.QueueWaits, contract.QueueBalancing}
+}
 
 // Registrar is a folder of activities.
 type Registrar interface {
@@ -117,8 +121,11 @@ func (o Options) newWorker(ctx context.Context, queue string) (worker.Worker, er
 		wo.MaxConcurrentActivityExecutionSize, wo.DisableWorkflowWorker = maxWaits, true
 	}
 	w := worker.New(o.Client, queue, wo)
-	if queue == contract.QueueInfra {
+	switch queue {
+	case contract.QueueInfra:
 		RegisterWorkflows(w)
+	case contract.QueueBalancing:
+		RegisterBalancing(w)
 	}
 	for _, a := range o.Activities {
 		a.Register(w)
@@ -134,6 +141,13 @@ func (o Options) interceptors() []interceptor.WorkerInterceptor {
 		all = append(all, o.Audit)
 	}
 	return append(all, o.Interceptors...)
+}
+
+// RegisterBalancing registers the workflow of the Balancers.
+func RegisterBalancing(r worker.WorkflowRegistry) {
+	r.RegisterWorkflowWithOptions(balancing.BalanceReplicas, workflow.RegisterOptions{
+		Name: temporal.WorkflowBalanceReplicas, VersioningBehavior: workflow.VersioningBehaviorPinned,
+	})
 }
 
 // RegisterWorkflows registers the object and operation workflows of all kinds.

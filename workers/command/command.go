@@ -40,9 +40,10 @@ func New(interceptors ...interceptor.WorkerInterceptor) *cobra.Command {
 networks and backups is done by a worker, at the word of Temporal.
 
 Any number of workers may run, and may come and go at any time: an operation
-goes on at the step where it was. Two task queues can be split over
-deployments: infra has workflows and quick activities, infra-waits has the
-long waits, which cost little but are many.
+goes on at the step where it was. Task queues can be split over deployments:
+infra has workflows and quick activities, infra-waits has the long waits, which
+cost little but are many, and infra-balancing has the Balancers of all
+namespaces, which need rights of their own (docs/balancing.md).
 
 Environment:
   TEMPORAL_ADDRESS        Temporal frontend (default localhost:7233)
@@ -66,7 +67,10 @@ infra_activity_duration_seconds{activity}, infra_audit_write_failures_total.`,
   worker --kubeconfig ./kubeconfig --log-format text
 
   # only the long waits
-  worker --task-queues infra-waits`,
+  worker --task-queues infra-waits
+
+  # only the Balancers: needs neither garden nor config-service
+  worker --task-queues infra-balancing`,
 		Version:       runtime.Version(),
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
@@ -95,7 +99,7 @@ func run(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
-	if cfg.ConfigService.URL == "" {
+	if cfg.ConfigService.URL == "" && !onlyBalancing(o.queues) {
 		return errors.New("no config-service: set configService.url in --config, or CONFIG_SERVICE_URL")
 	}
 	topts, err := runtime.TemporalOptions(log, nil)

@@ -29,6 +29,7 @@ import (
 // systems are the clients and caches of everything that activities call.
 type systems struct {
 	manager    manager.Manager // of the management cluster
+	balancer   *balancer       // nil: this worker does not serve Balancers
 	garden     cluster.Cluster
 	management *management.Activities
 	gardenActs *garden.Activities
@@ -41,6 +42,15 @@ func newSystems(o *options, cfg runtime.Config) (*systems, error) {
 	s := &systems{}
 	if err := s.connectManagement(o, cfg); err != nil {
 		return nil, err
+	}
+	if wantsBalancing(o.queues) {
+		var err error
+		if s.balancer, err = newBalancer(o.Kubeconfig); err != nil {
+			return nil, err
+		}
+	}
+	if onlyBalancing(o.queues) {
+		return s, nil
 	}
 	if err := s.connectGarden(o, cfg); err != nil {
 		return nil, err
@@ -121,6 +131,9 @@ func (s *systems) connectGarden(o *options, cfg runtime.Config) error {
 // sync starts the informers that waits are woken by, and waits until they have
 // synced.
 func (s *systems) sync(ctx context.Context) error {
+	if s.garden == nil { // Balancers only: they have a cache of their own
+		return nil
+	}
 	if err := s.management.Wake.Watch(ctx, s.manager.GetCache(), management.Kinds()...); err != nil {
 		return fmt.Errorf("management cluster: %w", err)
 	}

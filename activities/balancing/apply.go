@@ -1,0 +1,199 @@
+package balancing
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	"github.com/tidbcloud/infra-orchestrator/api/balancer/v1alpha1"
+	"github.com/tidbcloud/infra-orchestrator/balancing/round"
+	"github.com/tidbcloud/infra-orchestrator/faults"
+)
+
+// fieldOwner of what is written to Balancers.
+const fieldOwner = client.FieldOwner("infra-balancer")
+
+// writeTries bounds how often a conflict is met with another look.
+const writeTries = 4
+
+// EnsureBalanced implements the contract. The Balancer and its scales are read
+// live and planned again: what the sweep saw may be old, and an earlier attempt
+// may have made the changes already.
+func (a *Activities) EnsureBalanced(ctx context.Context, ref contract.BalancerRef) (contract.BalancerOutcome, error) {
+	b, err := a.live(ctx, ref)
+	if b == nil || err != nil {
+		return contract.BalancerOutcome{}, err // gone: nothing to balance
+	}
+	if b.Spec.Replicas == nil {
+		if err := a.setDefaultReplicas(ctx, b); err != nil {
+			return contract.BalancerOutcome{}, err
+		}
+	}
+	plan, scales := a.planLive(ctx, b)
+	errs := a.write(ctx, b, plan, scales)
+	changed := summary(b, plan, errs)
+	if changed != "" {
+		a.Events.Event(b, corev1.EventTypeNormal, ReasonScaled, cut("replicas changed: "+changed))
+	}
+	condition := plan.Condition(errs)
+	out := contract.BalancerOutcome{Changed: changed}
+	if !condition.OK {
+		out.Failure = cut(condition.Message)
+		a.Events.Event(b, corev1.EventTypeWarning, ReasonUnable, out.Failure)
+	}
+	// Written even when the spec has changed meanwhile: the status is also the
+	// memory of which targets are held.
+	generation := b.Generation
+	return out, a.setStatus(ctx, b, func(now *v1alpha1.Balancer) v1alpha1.BalancerStatus {
+		return statusOf(now.Status, generation, plan, condition, a.now())
+	})
+}
+
+// live reads a Balancer past the cache; nil if there is none.
+func (a *Activities) live(ctx context.Context, ref contract.BalancerRef) (*v1alpha1.Balancer, error) {
+	b := &v1alpha1.Balancer{}
+	err := a.Client.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, b)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // nil says that there is none
+	}
+	return b, faults.FromKubernetes(err, "balancer "+ref.String())
+}
+
+// setDefaultReplicas writes spec.replicas of a Balancer that has none, so that
+// autoscalers can read and write its scale. Whoever else sets it, wins.
+func (a *Activities) setDefaultReplicas(ctx context.Context, b *v1alpha1.Balancer) error {
+	before := b.DeepCopy()
+	n := specOf(b).Replicas
+	b.Spec.Replicas = &n
+	err := a.Client.Patch(ctx, b, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), fieldOwner)
+	return faults.FromKubernetes(err, "spec.replicas of balancer "+nameOf(b))
+}
+
+// planLive plans with the scales as they are, and returns them.
+func (a *Activities) planLive(ctx context.Context, b *v1alpha1.Balancer) (round.Plan, []liveScale) {
+	scales := make([]liveScale, len(b.Spec.Targets))
+	var wg sync.WaitGroup
+	for i, t := range b.Spec.Targets {
+		wg.Go(func() { scales[i] = readLive(ctx, a.Scales, targetKey{b.Namespace, t.ScaleTargetRef}) })
+	}
+	wg.Wait()
+	read := func(i int) round.Target { return scales[i].target(b.Spec.Targets[i].ScaleTargetRef) }
+	return planOne(b, read, indexPods(a.Cache, b.Namespace), a.now()), scales
+}
+
+// write makes all changes in their order; one that fails does not stop the next.
+func (a *Activities) write(ctx context.Context, b *v1alpha1.Balancer, plan round.Plan, scales []liveScale) map[int]error {
+	errs := map[int]error{}
+	for _, c := range plan.Changes {
+		err := a.scale(ctx, b.Spec.Targets[c.Target].ScaleTargetRef, scales[c.Target].scale, c.From, c.To)
+		if err != nil {
+			errs[c.Target] = err
+		}
+		a.Metrics.scaled(err)
+	}
+	return errs
+}
+
+// scale sets the replicas of one target. A conflict is no reason to give up as
+// long as the number is still the one that the plan is made for: Kubernetes'
+// controllers write the status of the same object all the time.
+func (a *Activities) scale(ctx context.Context, ref autoscalingv2.CrossVersionObjectReference, s Scale, from, to int32) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("this is a defect of the balancer, report it: %v", cause)
+		}
+	}()
+	for range writeTries {
+		if err = a.Scales.Set(ctx, s, to); err == nil || !apierrors.IsConflict(err) {
+			return err
+		}
+		now, readErr := a.Scales.Get(ctx, s.Namespace, ref)
+		if readErr != nil || now.Spec.Replicas != from {
+			return err
+		}
+		s = now
+	}
+	return err
+}
+
+// ApplyBalancerStatuses implements the contract.
+func (a *Activities) ApplyBalancerStatuses(ctx context.Context, in contract.BalancerStatusesInput) (contract.StatusesOutcome, error) {
+	var balancers []*v1alpha1.Balancer
+	for _, ref := range in.Balancers {
+		if b := a.Cache.Balancer(ref.Namespace, ref.Name); b != nil {
+			balancers = append(balancers, b)
+		}
+	}
+	s := a.look(ctx, balancers)
+	for _, b := range balancers {
+		s.podsOf(b.Namespace) // before they are shared
+	}
+	written := make([]bool, len(balancers))
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, liveReads)
+	for i, b := range balancers {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			written[i] = a.setStatus(ctx, b, func(now *v1alpha1.Balancer) v1alpha1.BalancerStatus {
+				if now.Generation != b.Generation {
+					return now.Status // for the next sweep, which has read its targets
+				}
+				plan := s.plan(now)
+				return statusOf(now.Status, now.Generation, plan, plan.Condition(nil), s.now)
+			}) == nil
+		})
+	}
+	wg.Wait()
+	var out contract.StatusesOutcome
+	for _, ok := range written {
+		if ok {
+			out.Written++
+		} else {
+			out.Failed++
+		}
+	}
+	return out, ctx.Err()
+}
+
+// setStatus writes a status if it differs. A conflict is met with another look
+// at the Balancer; a failure is told by an Event, as the original does.
+func (a *Activities) setStatus(ctx context.Context, b *v1alpha1.Balancer, status func(*v1alpha1.Balancer) v1alpha1.BalancerStatus) error {
+	ref, uid := contract.BalancerRef{Namespace: b.Namespace, Name: b.Name}, b.UID
+	var err error
+	for range writeTries {
+		next := b.DeepCopy()
+		next.Status = status(b)
+		if equality.Semantic.DeepEqual(b.Status, next.Status) {
+			return nil
+		}
+		err = a.Client.Status().Update(ctx, next, fieldOwner)
+		if apierrors.IsNotFound(err) {
+			return nil // gone meanwhile: nobody to tell
+		}
+		if !apierrors.IsConflict(err) {
+			break
+		}
+		now, readErr := a.live(ctx, ref)
+		if readErr != nil {
+			break
+		}
+		if now == nil || now.UID != uid {
+			return nil
+		}
+		b = now
+	}
+	a.Metrics.reported(err)
+	if err != nil {
+		a.Events.Event(b, corev1.EventTypeWarning, ReasonStatusNotUpdated, cut(err.Error()))
+	}
+	return faults.FromKubernetes(err, "status of balancer "+ref.String())
+}

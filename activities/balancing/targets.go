@@ -1,0 +1,140 @@
+package balancing
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tidbcloud/infra-orchestrator/api/balancer/v1alpha1"
+	"github.com/tidbcloud/infra-orchestrator/balancing/round"
+)
+
+// liveReads is how many scales are read at a time.
+const liveReads = 16
+
+// targetKey names an object over all namespaces.
+type targetKey struct {
+	namespace string
+	ref       autoscalingv2.CrossVersionObjectReference
+}
+
+// targetReader finds the scales of targets: in the cache, else among those that
+// were read live.
+type targetReader struct {
+	cache Cache
+	live  map[targetKey]liveScale
+}
+
+type liveScale struct {
+	scale Scale
+	err   error
+}
+
+// prefetch reads the scales live that the cache does not have, each once, some
+// at a time.
+func (r *targetReader) prefetch(ctx context.Context, scales Scales, balancers []*v1alpha1.Balancer) {
+	missing := map[targetKey]struct{}{}
+	for _, b := range balancers {
+		for _, t := range b.Spec.Targets {
+			if _, ok := r.cached(b.Namespace, t.ScaleTargetRef); !ok {
+				missing[targetKey{b.Namespace, t.ScaleTargetRef}] = struct{}{}
+			}
+		}
+	}
+	keys := make([]targetKey, 0, len(missing))
+	for k := range missing {
+		keys = append(keys, k)
+	}
+	read := make([]liveScale, len(keys))
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, liveReads)
+	for i, k := range keys {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			read[i] = readLive(ctx, scales, k)
+		})
+	}
+	wg.Wait()
+	r.live = make(map[targetKey]liveScale, len(keys))
+	for i, k := range keys {
+		r.live[k] = read[i]
+	}
+}
+
+// readLive reads one scale; a panic becomes the error of this one.
+func readLive(ctx context.Context, scales Scales, k targetKey) (l liveScale) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			l.err = fmt.Errorf("this is a defect of the balancer, report it: %v", cause)
+		}
+	}()
+	l.scale, l.err = scales.Get(ctx, k.namespace, k.ref)
+	return l
+}
+
+// read returns what a round needs to know of a target.
+func (r *targetReader) read(namespace string, ref autoscalingv2.CrossVersionObjectReference) round.Target {
+	if l, ok := r.live[targetKey{namespace, ref}]; ok {
+		return l.target(ref)
+	}
+	t, _ := r.cached(namespace, ref)
+	return t
+}
+
+// target returns what a round needs to know of a scale that was read live.
+func (l liveScale) target(ref autoscalingv2.CrossVersionObjectReference) round.Target {
+	if l.err != nil {
+		return round.Target{ScaleError: l.err}
+	}
+	kind := l.scale.Kind.GroupKind()
+	return round.Target{
+		Replicas: l.scale.Spec.Replicas, Selector: l.scale.Status.Selector, Owner: key(kind, ref.Name),
+		Ordered: isCached(kind) && kind.Kind == kindStatefulSet,
+	}
+}
+
+// cached reads a target of group apps from the cache. What is not there may
+// have been created a moment ago.
+func (r *targetReader) cached(namespace string, ref autoscalingv2.CrossVersionObjectReference) (round.Target, bool) {
+	kind := groupKind(ref.APIVersion, ref.Kind)
+	if !isCached(kind) {
+		return round.Target{}, false
+	}
+	o := r.cache.Workload(kind.Kind, namespace, ref.Name)
+	if o == nil {
+		return round.Target{}, false
+	}
+	t := round.Target{Owner: key(kind, ref.Name), Ordered: kind.Kind == kindStatefulSet}
+	switch w := o.(type) {
+	case *appsv1.Deployment:
+		t.Replicas, t.Selector = replicasOf(w.Spec.Replicas), selectorOf(w.Spec.Selector)
+	case *appsv1.StatefulSet:
+		t.Replicas, t.Selector = replicasOf(w.Spec.Replicas), selectorOf(w.Spec.Selector)
+	case *appsv1.ReplicaSet:
+		t.Replicas, t.Selector = replicasOf(w.Spec.Replicas), selectorOf(w.Spec.Selector)
+	}
+	return t, true
+}
+
+// replicasOf is spec.replicas of a workload; the API server fills it with 1.
+func replicasOf(n *int32) int32 {
+	if n == nil {
+		return 1
+	}
+	return *n
+}
+
+// selectorOf prints a selector as the API server does in status.selector of a
+// scale. It has validated it.
+func selectorOf(s *metav1.LabelSelector) string {
+	selector, err := metav1.LabelSelectorAsSelector(s)
+	if err != nil {
+		return ""
+	}
+	return selector.String()
+}
