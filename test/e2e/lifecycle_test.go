@@ -35,7 +35,9 @@ func named(name string) metav1.ObjectMeta {
 // with the worker killed in the middle of every operation.
 func TestLifecycle(t *testing.T) {
 	loseAnswers(t)
-	require.NoError(t, world.Apply(within(t, time.Minute), markedSamples(t)...))
+	samples, err := stack.MarkedSamples(marker)
+	require.NoError(t, err)
+	require.NoError(t, world.Apply(within(t, time.Minute), samples...))
 	t.Run("Create", create)
 	t.Run("AnswersWereLost", answersWereLost)
 	t.Run("NothingTwice", nothingTwice)
@@ -46,28 +48,6 @@ func TestLifecycle(t *testing.T) {
 	t.Run("NothingLeft", nothingLeft)
 	t.Run("NoSecretAnywhere", noSecretAnywhere)
 	t.Run("Golden", writeGoldenHistories)
-}
-
-// markedSamples are the samples with the marker in all credentials.
-func markedSamples(t *testing.T) []*unstructured.Unstructured {
-	t.Helper()
-	all, err := stack.Samples()
-	require.NoError(t, err)
-	secrets := 0
-	for _, o := range all {
-		if o.GetKind() != "Secret" {
-			continue
-		}
-		secrets++
-		data, _, err := unstructured.NestedStringMap(o.Object, "stringData")
-		require.NoError(t, err)
-		for k, v := range data {
-			data[k] = v[:min(4, len(v))] + marker + strings.ToUpper(k)
-		}
-		require.NoError(t, unstructured.SetNestedStringMap(o.Object, data, "stringData"))
-	}
-	require.NotZero(t, secrets)
-	return all
 }
 
 // creates are the calls that make something in AWS.

@@ -6,13 +6,19 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/tidbcloud/infra-orchestrator/test/invariants"
 	"github.com/tidbcloud/infra-orchestrator/test/stack"
 )
 
-var world *stack.Stack
+var (
+	world *stack.Stack
+	// checker asserts what must hold at every moment of every test.
+	checker *invariants.Checker
+)
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -32,7 +38,12 @@ func run(m *testing.M) int {
 		return 1
 	}
 	fmt.Printf("devstack up in %s, state in %s\n", time.Since(begin).Round(100*time.Millisecond), dir)
+	checker = invariants.Start(invariants.Options{Stack: world, Marker: marker})
 	code := m.Run()
+	if violations := checker.Stop(); len(violations) > 0 {
+		fmt.Fprintf(os.Stderr, "violated while the tests ran:\n%s\n", strings.Join(violations, "\n"))
+		code = 1
+	}
 	if err := world.Stop(); err != nil {
 		fmt.Fprintln(os.Stderr, "devstack:", err)
 		code = 1

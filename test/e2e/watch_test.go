@@ -37,8 +37,8 @@ func (s *story) note(c *v1.CommonStatus) {
 }
 
 // follow watches an object until done says so, or until it is deleted when
-// done is nil. It checks at every moment what must always hold, and fails the
-// test when an operation stalls.
+// done is nil. It fails the test when an operation stalls, which none does in a
+// world without faults; what must always hold is the checker's.
 func follow(ctx context.Context, t *testing.T, o v1.Object, list client.ObjectList, done func(v1.Object) bool) *story {
 	t.Helper()
 	name := o.GetName()
@@ -59,7 +59,7 @@ func follow(ctx context.Context, t *testing.T, o v1.Object, list client.ObjectLi
 				require.Nil(t, done, "%s was deleted", name)
 				return s
 			}
-			always(t, last, now)
+			neverStalls(t, now)
 			s.note(now.Common())
 			if last = now; done != nil && done(now) {
 				return s
@@ -68,25 +68,11 @@ func follow(ctx context.Context, t *testing.T, o v1.Object, list client.ObjectLi
 	}
 }
 
-// always checks the invariants of status: Ready only for the current
-// generation, nothing goes backwards, no stall in a world without faults.
-func always(t *testing.T, before, now v1.Object) {
+func neverStalls(t *testing.T, now v1.Object) {
 	t.Helper()
-	c := now.Common()
-	ready := meta.FindStatusCondition(c.Conditions, v1.ConditionReady)
-	if ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == now.GetGeneration() {
-		require.Equal(t, now.GetGeneration(), c.ObservedGeneration, "Ready for a generation that is not observed")
-	}
-	if stalled := meta.FindStatusCondition(c.Conditions, v1.ConditionStalled); stalled != nil && stalled.Status == metav1.ConditionTrue {
+	stalled := meta.FindStatusCondition(now.Common().Conditions, v1.ConditionStalled)
+	if stalled != nil && stalled.Status == metav1.ConditionTrue {
 		t.Fatalf("%s stalled: %s", now.GetName(), stalled.Message)
-	}
-	if before == nil || before.GetUID() != now.GetUID() {
-		return
-	}
-	b := before.Common()
-	require.GreaterOrEqual(t, c.ObservedGeneration, b.ObservedGeneration, "observedGeneration went backwards")
-	if b.Operation != nil && c.Operation != nil && b.Operation.ID == c.Operation.ID {
-		require.GreaterOrEqual(t, c.Operation.Progress, b.Operation.Progress, "progress went backwards")
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 )
 
 // Resource is one thing in the AWS emulator.
@@ -33,6 +34,7 @@ type Fault struct {
 	Codes     []string `json:"codes,omitempty"`
 	Message   string   `json:"message,omitempty"`
 	Count     int      `json:"count,omitempty"`
+	Delay     string   `json:"delay,omitempty"` // such as 4s
 }
 
 // Inventory lists everything in the AWS emulator that carries an identity or a
@@ -74,6 +76,18 @@ func (s *Stack) Kill(ctx context.Context, process string) error {
 		return err
 	}
 	return s.control(ctx, http.MethodPost, "/processes/"+process+"/start", nil, nil)
+}
+
+// Outage makes a system unreachable: apiserver, garden, temporal or aws. It
+// ends by itself after d.
+func (s *Stack) Outage(ctx context.Context, system string, d time.Duration) error {
+	return s.control(ctx, http.MethodPost, "/outage/"+system+"?for="+d.String(), nil, nil)
+}
+
+// Everything lists all that exists in the AWS emulator, tagged or not.
+func (s *Stack) Everything(ctx context.Context) ([]Resource, error) {
+	var list []Resource
+	return list, s.control(ctx, http.MethodGet, "/inventory?all=true", nil, &list)
 }
 
 func (s *Stack) control(ctx context.Context, method, path string, in, out any) error {

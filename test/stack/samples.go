@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sort"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -39,6 +40,35 @@ func Samples() ([]*unstructured.Unstructured, error) {
 				all = append(all, u)
 			}
 		}
+	}
+	return all, nil
+}
+
+// MarkedSamples are the samples with a marker in all credentials.
+func MarkedSamples(marker string) ([]*unstructured.Unstructured, error) {
+	all, err := Samples()
+	if err != nil {
+		return nil, err
+	}
+	secrets := 0
+	for _, o := range all {
+		if o.GetKind() != "Secret" {
+			continue
+		}
+		secrets++
+		data, _, err := unstructured.NestedStringMap(o.Object, "stringData")
+		if err != nil {
+			return nil, err
+		}
+		for k, v := range data {
+			data[k] = v[:min(4, len(v))] + marker + strings.ToUpper(k)
+		}
+		if err := unstructured.SetNestedStringMap(o.Object, data, "stringData"); err != nil {
+			return nil, err
+		}
+	}
+	if secrets == 0 {
+		return nil, errors.New("the samples have no Secret to mark")
 	}
 	return all, nil
 }

@@ -43,6 +43,7 @@ type State struct {
 	TemporalUI        string `json:"temporalUI"`
 	Control           string `json:"control"`
 	AWS               string `json:"aws"`
+	ConfigService     string `json:"configService"`
 }
 
 // Root is the checkout.
@@ -124,6 +125,16 @@ func (s *Stack) connect() error {
 	}
 	s.Temporal, err = sdk.NewLazyClient(sdk.Options{HostPort: s.State.TemporalAddress, Namespace: s.State.TemporalNamespace, Logger: quiet{}})
 	return err
+}
+
+// InTemporalNamespace is the same stack, seen from another Temporal namespace.
+// Close its Temporal client in the end.
+func (s *Stack) InTemporalNamespace(namespace string) (*Stack, error) {
+	other := *s
+	other.State.TemporalNamespace = namespace
+	var err error
+	other.Temporal, err = sdk.NewLazyClient(sdk.Options{HostPort: s.State.TemporalAddress, Namespace: namespace, Logger: quiet{}})
+	return &other, err
 }
 
 // Stop stops the stack as Ctrl-C does and waits for its end.

@@ -1,0 +1,269 @@
+package chaos
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+	"github.com/tidbcloud/infra-orchestrator/test/chaos/hook"
+	"github.com/tidbcloud/infra-orchestrator/test/chaos/lab"
+	"github.com/tidbcloud/infra-orchestrator/test/invariants"
+)
+
+// killPlan holds the boundaries at which no worker has died yet, by type of
+// workflow.
+type killPlan struct {
+	mu   sync.Mutex
+	left map[string][]lab.Boundary
+}
+
+// take takes a boundary of one of the workflows, the first that has any.
+func (p *killPlan) take(workflows ...string) (lab.Boundary, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, w := range workflows {
+		if all := p.left[w]; len(all) > 0 {
+			p.left[w] = all[1:]
+			return all[0], true
+		}
+	}
+	return lab.Boundary{}, false
+}
+
+// count is how many are left.
+func (p *killPlan) count(workflows ...string) (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, w := range workflows {
+		n += len(p.left[w])
+	}
+	return n
+}
+
+// killing arms one boundary of the plan for each operation. Those of the object
+// workflow are met by updates, which are cheap.
+func killing(j *journey, plan *killPlan) {
+	var armed *lab.Armed
+	j.before = func(operation string, key invariants.Key) string {
+		armed = nil
+		workflows := []string{operation}
+		if operation == "Update"+key.Kind {
+			workflows = append(workflows, key.Kind)
+		}
+		b, ok := plan.take(workflows...)
+		if !ok {
+			return ""
+		}
+		armed = j.lane.Conductor.Arm(lab.Rule{Boundary: b, Object: lab.WorkflowID(key), Then: hook.Kill})
+		return fmt.Sprintf("worker killed %s call %d of %s in %s", b.Moment, b.Call, b.Activity, b.Workflow)
+	}
+	j.after = func() string {
+		if armed == nil {
+			return ""
+		}
+		armed.Release()
+		if !armed.Fired() {
+			return "the boundary was never reached"
+		}
+		return ""
+	}
+}
+
+var (
+	networkWork = []string{"CreateNetwork", "DeleteNetwork"}
+	clusterWork = []string{"CreateCluster", "DeleteCluster"}
+)
+
+// clusterRounds is how many Clusters one Network sees.
+const clusterRounds = 2
+
+// killNetworks goes on until no boundary of Networks and Clusters is left.
+func killNetworks(j *journey, plan *killPlan) error {
+	updates := []string{"UpdateCluster", v1.KindCluster, "UpdateNetwork", v1.KindNetwork}
+	if plan.count(slices.Concat(networkWork, clusterWork, updates)...) == 0 {
+		return nil
+	}
+	if err := steps(j.creates(v1.KindProviderType), j.creates(v1.KindProvider)); err != nil {
+		return err
+	}
+	for plan.count(slices.Concat(networkWork, clusterWork, updates)...) > 0 {
+		if err := j.create(v1.KindNetwork); err != nil {
+			return err
+		}
+		for round := 0; round < clusterRounds || plan.count(networkWork...) == 0; round++ {
+			if plan.count(slices.Concat(clusterWork, updates[:2])...) == 0 {
+				break
+			}
+			if err := steps(j.creates(v1.KindCluster), j.updates(v1.KindCluster), j.removes(v1.KindCluster)); err != nil {
+				return err
+			}
+		}
+		for more := true; more; more = plan.count(networkWork...) == 0 && plan.count(updates[2:]...) > 0 {
+			if err := j.update(v1.KindNetwork); err != nil {
+				return err
+			}
+		}
+		if err := j.remove(v1.KindNetwork); err != nil {
+			return err
+		}
+	}
+	return steps(j.removes(v1.KindProvider), j.removes(v1.KindProviderType))
+}
+
+// killProviders goes on until no boundary of Providers and ProviderTypes is left.
+func killProviders(j *journey, plan *killPlan) error {
+	var work []string
+	for _, kind := range []string{v1.KindProvider, v1.KindProviderType} {
+		work = append(work, "Create"+kind, "Update"+kind, "Delete"+kind, kind)
+	}
+	for plan.count(work...) > 0 {
+		if err := steps(
+			j.creates(v1.KindProviderType), j.creates(v1.KindProvider), j.updates(v1.KindProvider), j.updates(v1.KindProviderType),
+			j.removes(v1.KindProvider), j.removes(v1.KindProviderType),
+		); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// learned is what the dry run has found, once for all tests.
+var learned struct {
+	once       sync.Once
+	expect     *states
+	boundaries map[string][]lab.Boundary
+	err        error
+}
+
+// dryRun runs every operation without any trouble, and learns the activities
+// that each has, and the state that each ends in.
+func dryRun(t *testing.T) (*states, map[string][]lab.Boundary) {
+	t.Helper()
+	learned.once.Do(func() {
+		l := newLane(t, "dry")
+		j := &journey{lane: l, part: "dry run", expect: newStates(), learning: true}
+		learned.expect = j.expect
+		if learned.err = j.whole(); learned.err != nil {
+			return
+		}
+		learned.boundaries = operationsOnly(lab.Boundaries(l.Conductor.Trace()))
+		// Object workflows differ with the signals that they happen to get; what
+		// they always do is what they do in a second update.
+		j.learning = false
+		if learned.err = steps(j.creates(v1.KindProviderType), j.creates(v1.KindProvider), j.creates(v1.KindNetwork), j.creates(v1.KindCluster)); learned.err != nil {
+			return
+		}
+		for _, kind := range []string{v1.KindCluster, v1.KindNetwork, v1.KindProvider, v1.KindProviderType} {
+			from := len(l.Conductor.Trace())
+			if learned.err = j.update(kind); learned.err != nil {
+				return
+			}
+			learned.boundaries[kind] = lab.Boundaries(l.Conductor.Trace()[from:])[kind]
+		}
+		learned.err = steps(j.removes(v1.KindCluster), j.removes(v1.KindNetwork), j.removes(v1.KindProvider), j.removes(v1.KindProviderType))
+	})
+	require.NoError(t, learned.err)
+	return learned.expect, learned.boundaries
+}
+
+func operationsOnly(all map[string][]lab.Boundary) map[string][]lab.Boundary {
+	for _, kind := range lab.Kinds {
+		delete(all, kind)
+	}
+	return all
+}
+
+// TestKill kills the worker at every border of every activity of every
+// operation: before the call has reached its system, and after it took effect
+// and before anybody heard of it. One run for each.
+func TestKill(t *testing.T) {
+	if !full() {
+		t.Skip("part of make chaos; TestSeeded runs a few")
+	}
+	expect, boundaries := dryRun(t)
+	seen := map[string]bool{}
+	for w, all := range boundaries {
+		for _, b := range all {
+			seen[w+" "+b.Activity] = true
+		}
+	}
+	golden, err := lab.Golden()
+	require.NoError(t, err)
+	for w, all := range golden {
+		for _, b := range all {
+			require.True(t, seen[w+" "+b.Activity], "the dry run lacks %s of %s, which a golden history has", b.Activity, w)
+		}
+	}
+	plan := &killPlan{left: boundaries}
+	shuffle(plan.left, dice())
+	var wg sync.WaitGroup
+	for i := range laneCount() {
+		wg.Go(func() {
+			if i == 0 {
+				inLanes(t, "kill", expect, func(j *journey) error { killing(j, plan); return killProviders(j, plan) })
+			}
+			inLanes(t, "kill", expect, func(j *journey) error { killing(j, plan); return killNetworks(j, plan) })
+		})
+	}
+	wg.Wait()
+	for w, n := range plan.left {
+		require.Empty(t, n, "boundaries of %s are left", w)
+	}
+	failUnconverged(t, "kill")
+}
+
+// shuffle changes the order of the boundaries of each workflow.
+func shuffle(all map[string][]lab.Boundary, r *rand.Rand) {
+	for _, kind := range slices.Sorted(keysOf(all)) {
+		r.Shuffle(len(all[kind]), func(i, k int) { all[kind][i], all[kind][k] = all[kind][k], all[kind][i] })
+	}
+}
+
+func keysOf[V any](m map[string]V) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// maxLanes bounds how often a stuck lane is left for a new one.
+const maxLanes = 4
+
+// inLanes does the work in a lane, and goes on in another one when an operation
+// got stuck; the runs in the table say which.
+func inLanes(t *testing.T, part string, expect *states, work func(*journey) error) {
+	var errs []error
+	for range maxLanes {
+		err := work(&journey{lane: newLane(t, part), part: part, expect: expect})
+		if err == nil {
+			return
+		}
+		errs = append(errs, err)
+	}
+	t.Errorf("%s: gave up after %d lanes: %v", part, maxLanes, errors.Join(errs...))
+}
+
+// failUnconverged fails the test for each run of a part that did not end well.
+func failUnconverged(t *testing.T, part string) {
+	t.Helper()
+	n := 0
+	for _, r := range table.Runs() {
+		if r.Part != part {
+			continue
+		}
+		n++
+		if !r.Converged {
+			t.Error(r.Problem)
+		}
+	}
+	require.NotZero(t, n, "no run was made")
+}

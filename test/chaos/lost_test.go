@@ -1,0 +1,164 @@
+package chaos
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tidbcloud/infra-orchestrator/test/chaos/lab"
+	"github.com/tidbcloud/infra-orchestrator/test/invariants"
+)
+
+// loser lets mutating calls lose their answers. Each activity makes calls of
+// different identities, which are numbered in the order of their first success;
+// a pass strikes some of the numbers only. Were all struck in one pass, an
+// activity with a dozen calls would have a dozen failures in a row, and its
+// step would be right to stall.
+type loser struct {
+	mu    sync.Mutex
+	times int                // each call loses so many answers
+	picks func(nth int) bool // which of an activity's calls
+	order map[string][]string
+	lost  map[string]int
+	deep  int // most calls that an activity has made
+}
+
+func newLoser(times int, picks func(int) bool) *loser {
+	return &loser{times: times, picks: picks, order: map[string][]string{}, lost: map[string]int{}}
+}
+
+// lose decides about one call.
+func (l *loser) lose(c lab.Call) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	group, nth := c.Run+"/"+c.Activity, 0
+	if c.Activity != "" {
+		nth = slices.Index(l.order[group], c.Identity)
+		if nth < 0 {
+			l.order[group] = append(l.order[group], c.Identity)
+			nth = len(l.order[group]) - 1
+		}
+		l.deep = max(l.deep, nth+1)
+	}
+	key := group + "/" + c.Identity
+	if !l.picks(nth) || l.lost[key] >= l.times {
+		return false
+	}
+	l.lost[key]++
+	return true
+}
+
+// struck collects, over all passes, what was called and what lost its answer
+// how often, by system, kind of call and activity.
+type struck struct {
+	mu    sync.Mutex
+	calls map[string]bool
+	most  map[string]int
+	total int
+}
+
+func (s *struck) add(calls []lab.Call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.calls == nil {
+		s.calls, s.most = map[string]bool{}, map[string]int{}
+	}
+	inRow := map[string]int{}
+	for _, c := range calls {
+		if c.Status == 0 || c.Status >= 300 || c.Activity == "" {
+			continue
+		}
+		what := fmt.Sprintf("%s %s by %s", c.System, c.Kind, c.Activity)
+		s.calls[what] = true
+		if c.Lost {
+			s.total++
+			one := c.Run + what + c.Identity
+			inRow[one]++
+			s.most[what] = max(s.most[what], inRow[one])
+		}
+	}
+}
+
+// lacking lists calls that never lost so many answers.
+func (s *struck) lacking(times int) (out []string) {
+	for what := range s.calls {
+		if s.most[what] < times {
+			out = append(out, what)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (s *struck) String() string {
+	by := map[string]int{}
+	for what := range s.calls {
+		by[strings.Fields(what)[0]]++
+	}
+	return fmt.Sprintf("%d answers lost; kinds of calls: %v", s.total, by)
+}
+
+// classes is into how many passes single losses are spread.
+const classes = 3
+
+// TestLostAnswers has every mutating call to AWS, Kubernetes and the garden
+// answer with a connection reset after it took effect: once, and three times in
+// a row. Which calls there are is learned from what goes through the gate.
+func TestLostAnswers(t *testing.T) {
+	if !full() {
+		t.Skip("part of make chaos; TestSeeded loses a few")
+	}
+	expect, _ := dryRun(t)
+	var once, thrice struck
+	var mu sync.Mutex
+	pass := func(name string, l *loser, into *struck) {
+		inLanes(t, "lost "+name, expect, func(j *journey) error {
+			j.lane.Gate.SetLose(l.lose)
+			j.before = func(string, invariants.Key) string { return "answers lost " + name }
+			err := j.whole()
+			j.lane.Gate.SetLose(nil)
+			into.add(j.lane.Gate.Calls())
+			return err
+		})
+	}
+	var losers []*loser
+	side(classes, func(k int) {
+		l := newLoser(1, func(nth int) bool { return nth%classes == k })
+		mu.Lock()
+		losers = append(losers, l)
+		mu.Unlock()
+		pass("once", l, &once)
+	})
+	deep := 0
+	for _, l := range losers {
+		deep = max(deep, l.deep)
+	}
+	side(deep, func(k int) { pass("3 times", newLoser(3, func(nth int) bool { return nth == k }), &thrice) })
+	fmt.Println("once:", once.String())
+	fmt.Println("3 times:", thrice.String())
+	require.Empty(t, once.lacking(1), "these calls never lost an answer")
+	require.Empty(t, thrice.lacking(3), "these calls never lost three answers in a row")
+	for _, p := range []string{"lost once", "lost 3 times"} {
+		failUnconverged(t, p)
+	}
+	require.NotEmpty(t, slices.Collect(maps.Keys(once.calls)))
+}
+
+// side does n pieces of work, as many at a time as there are lanes.
+func side(n int, work func(k int)) {
+	slots := make(chan struct{}, laneCount())
+	var wg sync.WaitGroup
+	for k := range n {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			work(k)
+		})
+	}
+	wg.Wait()
+}

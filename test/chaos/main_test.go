@@ -1,0 +1,148 @@
+// Package chaos proves that no operation is hurt by what goes wrong around it:
+// workers that die at every border of every activity, answers that get lost,
+// systems that are away, people who ask for something at every step.
+//
+// CHAOS=full runs all of it (make chaos) and prints a table; otherwise a short
+// subset runs, chosen by CHAOS_SEED. See doc/chaos in docs/architecture.md.
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tidbcloud/infra-orchestrator/test/chaos/lab"
+	"github.com/tidbcloud/infra-orchestrator/test/invariants"
+	"github.com/tidbcloud/infra-orchestrator/test/stack"
+)
+
+var (
+	world   *stack.Stack
+	checker *invariants.Checker
+	table   = &lab.Table{}
+	folder  string // of logs and state
+	binary  string // the chaos worker
+	seed    = seedOf(os.Getenv("CHAOS_SEED"))
+)
+
+// full says that everything runs.
+func full() bool { return os.Getenv("CHAOS") == "full" }
+
+func seedOf(text string) uint64 {
+	if n, err := strconv.ParseUint(text, 10, 64); err == nil {
+		return n
+	}
+	return uint64(time.Now().UnixNano()) % 1_000_000
+}
+
+// dice are the random numbers of one test.
+func dice() *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
+
+// laneCount is how many lanes work side by side: env CHAOS_LANES. More than
+// five do not help two cores.
+func laneCount() int {
+	if n, err := strconv.Atoi(os.Getenv("CHAOS_LANES")); err == nil && n > 0 {
+		return n
+	}
+	return 5
+}
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+// run has the deferred calls that os.Exit would skip.
+func run(m *testing.M) int {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Hour)
+	defer cancel()
+	var err error
+	if folder, err = os.MkdirTemp("", "chaos-"); err != nil {
+		return complain(err)
+	}
+	begin := time.Now()
+	binary = filepath.Join(stack.Root(), ".cache", "chaos", "worker")
+	build := exec.CommandContext(ctx, "go", "build", "-ldflags", "-s -w", "-o", binary, "./worker")
+	if out, err := build.CombinedOutput(); err != nil {
+		return complain(fmt.Errorf("chaos worker: %w: %s", err, out))
+	}
+	fmt.Printf("CHAOS_SEED=%d; the chaos worker is built after %s\n", seed, time.Since(begin).Round(100*time.Millisecond))
+	if world, err = stack.Start(ctx, folder, "--no-product", "--speed", "8"); err != nil {
+		_ = stack.PrintTail(filepath.Join(folder, "devstack.log"))
+		return complain(err)
+	}
+	fmt.Printf("devstack up after %s, state and logs in %s\n", time.Since(begin).Round(100*time.Millisecond), folder)
+	checker = invariants.Start(invariants.Options{Stack: world, Every: 5 * time.Second, Marker: lab.Marker, Violated: func(sentence string) {
+		fmt.Println("VIOLATED", sentence)
+	}})
+	code := m.Run()
+	for _, v := range checker.Stop() {
+		fmt.Println("VIOLATED", v)
+		code = 1
+	}
+	table.Print(os.Stdout)
+	if err := world.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "devstack:", err)
+		code = 1
+	}
+	if code == 0 {
+		_ = os.RemoveAll(folder)
+	} else {
+		fmt.Fprintf(os.Stderr, "logs are kept in %s; the same again: CHAOS_SEED=%d\n", folder, seed)
+	}
+	return code
+}
+
+func complain(err error) int {
+	fmt.Fprintln(os.Stderr, err)
+	return 1
+}
+
+var laneNumber struct {
+	sync.Mutex
+	n int
+}
+
+// newLane starts a lane that ends with the test. Processes that end unasked,
+// and secrets that can be read, fail the test.
+func newLane(t *testing.T, name string) *lab.Lane {
+	t.Helper()
+	laneNumber.Lock()
+	laneNumber.n++
+	name = fmt.Sprintf("%s-%d", name, laneNumber.n)
+	laneNumber.Unlock()
+	ctx := within(t, time.Minute)
+	l, err := lab.NewLane(ctx, world, checker, name, filepath.Join(folder, "lanes"), binary)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+		defer cancel()
+		if err := checker.SearchHistories(ctx, l.Stack, l.Name); err != nil {
+			t.Error(err)
+		}
+		for _, o := range l.Gate.Overlaps() {
+			checker.Violate("8: lane %s: %s", l.Name, o)
+		}
+		for _, end := range l.Stop() {
+			t.Error(end)
+		}
+		if err := checker.SearchLogs(l.Logs()); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+// within is a context for one expectation.
+func within(t *testing.T, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	t.Cleanup(cancel)
+	return ctx
+}

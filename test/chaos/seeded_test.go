@@ -1,0 +1,55 @@
+package chaos
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tidbcloud/infra-orchestrator/test/chaos/hook"
+	"github.com/tidbcloud/infra-orchestrator/test/chaos/lab"
+	"github.com/tidbcloud/infra-orchestrator/test/invariants"
+)
+
+// seededKills is how many workers die in the short subset: each costs the 15 s
+// after which Temporal misses a heartbeat.
+const seededKills = 2
+
+// TestSeeded is the short subset that runs in CI: every operation once, with the
+// worker killed at borders that the seed picks, and every seventh mutating call
+// losing its answer.
+func TestSeeded(t *testing.T) {
+	if full() {
+		t.Skip("make chaos runs everything")
+	}
+	golden, err := lab.Golden()
+	require.NoError(t, err)
+	r := dice()
+	operations := slices.Sorted(keysOf(golden))
+	r.Shuffle(len(operations), func(i, k int) { operations[i], operations[k] = operations[k], operations[i] })
+	chosen := map[string]lab.Boundary{}
+	for _, op := range operations[:seededKills] {
+		chosen[op] = golden[op][r.IntN(len(golden[op]))]
+	}
+	l := newLane(t, "seeded")
+	n := r.IntN(7)
+	l.Gate.SetLose(newLoser(1, func(int) bool { n++; return n%7 == 0 }).lose)
+	var armed []*lab.Armed
+	j := &journey{lane: l, part: "seeded", expect: newStates()}
+	j.before = func(operation string, key invariants.Key) string {
+		b, ok := chosen[operation]
+		if !ok {
+			return "answers lost"
+		}
+		armed = append(armed, l.Conductor.Arm(lab.Rule{Boundary: b, Object: lab.WorkflowID(key), Then: hook.Kill}))
+		return fmt.Sprintf("worker killed %s call %d of %s", b.Moment, b.Call, b.Activity)
+	}
+	require.NoError(t, j.whole(), "seed %d", seed)
+	for _, a := range armed {
+		require.True(t, a.Fired(), "seed %d: %+v was never reached", seed, a.Boundary)
+	}
+	require.Len(t, armed, seededKills)
+	require.NoError(t, checker.Look(t.Context()))
+	failUnconverged(t, "seeded")
+}

@@ -1,0 +1,190 @@
+package invariants
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+	"github.com/tidbcloud/infra-orchestrator/test/stack"
+)
+
+// lookAround looks into the cloud now and then.
+func (c *Checker) lookAround(ctx context.Context) {
+	t := time.NewTicker(c.opts.Every)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+			_ = c.Look(ctx)
+		}
+	}
+}
+
+// owners are the objects and Shoots that exist at one moment.
+type owners struct {
+	objects map[string]v1.Object // by identity
+	shoots  map[string]bool      // by name in the cloud
+}
+
+// Look checks the AWS emulator against the objects once. What exists must have
+// an owner either just before or just after the look, so that no moment in
+// between is missed and none is misjudged. It fails when a system is away.
+func (c *Checker) Look(ctx context.Context) error {
+	before, err := c.owners(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := c.opts.Stack.Inventory(ctx)
+	if err != nil {
+		return err
+	}
+	after, err := c.owners(ctx)
+	if err != nil {
+		return err
+	}
+	c.nothingTwice(all)
+	for _, r := range all {
+		c.owned(r, before, after)
+	}
+	c.readyIsTrue(before, after, all)
+	c.mu.Lock()
+	c.looks++
+	c.mu.Unlock()
+	return nil
+}
+
+func (c *Checker) owners(ctx context.Context) (owners, error) {
+	o := owners{objects: map[string]v1.Object{}, shoots: map[string]bool{}}
+	for _, list := range lists() {
+		if err := c.opts.Stack.Kube.List(ctx, list); err != nil {
+			return o, err
+		}
+		for _, object := range objectsOf(list) {
+			if id := object.GetAnnotations()[v1.AnnotationID]; id != "" {
+				o.objects[id] = object
+			}
+		}
+	}
+	shoots := &unstructured.UnstructuredList{}
+	shoots.SetAPIVersion("core.gardener.cloud/v1beta1")
+	shoots.SetKind("ShootList")
+	if err := c.opts.Stack.Kube.List(ctx, shoots); err != nil {
+		return o, err
+	}
+	for _, s := range shoots.Items {
+		o.shoots[fmt.Sprintf("shoot--%s--%s", strings.TrimPrefix(s.GetNamespace(), "garden-"), s.GetName())] = true
+	}
+	return o, nil
+}
+
+// IsPending says that a resource is on its way out, as AWS keeps it for a
+// while.
+func IsPending(r stack.Resource) bool { return r.Type == "kms/key" && r.State == "PendingDeletion" }
+
+// nothingTwice: each owner has at most one of a type, and each Shoot one VPC.
+func (c *Checker) nothingTwice(all []stack.Resource) {
+	have := map[string][]string{}
+	for _, r := range all {
+		switch {
+		case IsPending(r):
+		case r.Owner != "":
+			have[r.Owner+" "+r.Type] = append(have[r.Owner+" "+r.Type], r.ID)
+		case r.Cluster != "" && r.Type == "ec2/vpc":
+			have[r.Cluster+" "+r.Type] = append(have[r.Cluster+" "+r.Type], r.ID)
+		}
+	}
+	for what, ids := range have {
+		if len(ids) > 1 {
+			slices.Sort(ids)
+			c.violate("1: %s exists %d times: %s", what, len(ids), strings.Join(ids, ", "))
+		}
+	}
+}
+
+// owned: what carries an identity has an object with that identity, which is
+// held by our finalizer or has it in its ledger.
+func (c *Checker) owned(r stack.Resource, before, after owners) {
+	switch {
+	case IsPending(r):
+	case r.Owner == "" && r.Cluster != "":
+		if !before.shoots[r.Cluster] && !after.shoots[r.Cluster] {
+			c.violate("3: %s %s is left, and its Shoot %s is gone", r.Type, r.ID, r.Cluster)
+		}
+	case r.Owner != "":
+		o := before.objects[r.Owner]
+		if o == nil {
+			o = after.objects[r.Owner]
+		}
+		c.mu.Lock()
+		kept := c.retained[r.Owner][r.ID]
+		c.mu.Unlock()
+		switch {
+		case o == nil && !kept:
+			c.violate("3: %s %s is left, and its owner %s is gone", r.Type, r.ID, r.Owner)
+		case o != nil && !held(o) && !inLedger(o, r):
+			c.violate("2: %s %s: its owner %s has neither our finalizer nor the resource in its ledger", r.Type, r.ID, KeyOf(o))
+		}
+	}
+}
+
+func held(o v1.Object) bool { return slices.Contains(o.GetFinalizers(), v1.Finalizer(KeyOf(o).Kind)) }
+
+func inLedger(o v1.Object, r stack.Resource) bool {
+	return slices.ContainsFunc(o.Common().Resources, func(l v1.Resource) bool { return sameID(l.ID, r.ID) })
+}
+
+// sameID compares an id with an ARN or a name that ends with it.
+func sameID(a, b string) bool {
+	return a == b || strings.HasSuffix(a, "/"+b) || strings.HasSuffix(b, "/"+a) || strings.HasSuffix(a, ":"+b) || strings.HasSuffix(b, ":"+a)
+}
+
+// inCloud are the types of ledger entries that the inventory lists.
+var inCloud = []string{"S3::Bucket", "KMS::Key", "IAM::Role", "IAM::OIDCProvider", "Route53::HostedZone", "EC2::VPCEndpointService"}
+
+// readyIsTrue: an object that is Ready, and was so all through the look, has
+// everything that its ledger lists.
+func (c *Checker) readyIsTrue(before, after owners, all []stack.Resource) {
+	for id, o := range before.objects {
+		now := after.objects[id]
+		if now == nil || now.GetGeneration() != o.GetGeneration() || !IsReady(o) || !IsReady(now) || now.GetDeletionTimestamp() != nil {
+			continue
+		}
+		for _, l := range now.Common().Resources {
+			if !slices.Contains(inCloud, l.Type) || l.State != v1.ResourcePresent {
+				continue
+			}
+			if !slices.ContainsFunc(all, func(r stack.Resource) bool { return sameID(l.ID, r.ID) && !IsPending(r) }) {
+				c.violate("5: %s is Ready, but its %s %s does not exist", KeyOf(now), l.Type, l.ID)
+			}
+		}
+	}
+}
+
+// noSecretIn looks for the marker in something that people can read.
+func (c *Checker) noSecretIn(where string, what any) {
+	if c.opts.Marker == "" {
+		return
+	}
+	raw, err := json.Marshal(what)
+	if err != nil {
+		c.violate("10: %s cannot be searched: %v", where, err)
+		return
+	}
+	c.NoSecret(where, raw)
+}
+
+// NoSecret looks for the marker of the test's credentials.
+func (c *Checker) NoSecret(where string, raw []byte) {
+	if i := bytes.Index(raw, []byte(c.opts.Marker)); c.opts.Marker != "" && i >= 0 {
+		c.violate("10: %s holds a credential: …%s…", where, raw[max(0, i-80):min(len(raw), i+40)])
+	}
+}
