@@ -6,8 +6,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 type AccountSpec struct {
 	// TenantID is the tenant's id in TiDB Cloud. Immutable.
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9-]{1,63}$`
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Account for another tenant"
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^[A-Za-z0-9-]{1,63}$')`,message="must be 1 to 63 letters, digits and dashes, such as 1372813089"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Account for another tenant",messageExpression="'was ' + oldSelf + ' and is immutable; create another Account for another tenant'"
 	TenantID string `json:"tenantID"`
 	// DisplayName is the tenant's name for people.
 	// +kubebuilder:validation:MaxLength=64

@@ -19,21 +19,21 @@ const (
 // +kubebuilder:validation:XValidation:rule="!(oldSelf.?cancel.orValue(false) && !self.?cancel.orValue(false))",fieldPath=".cancel",message="cannot be taken back once it is true; create another Backup"
 type BackupSpec struct {
 	// ClusterName is the name of the Cluster that is backed up. Immutable.
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Backup of another Cluster"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Backup of another Cluster",messageExpression="'was ' + oldSelf + ' and is immutable; create another Backup of another Cluster'"
 	ClusterName ReferenceName `json:"clusterName"`
 	// Type is Manual, or Auto when the Cluster's backupPolicy asked for it.
 	// Immutable.
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Backup of another type"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Backup of another type",messageExpression="'was ' + oldSelf + ' and is immutable; create another Backup of another type'"
 	// +kubebuilder:default=Manual
 	// +optional
 	Type BackupType `json:"type,omitempty"`
 	// Storage says where the data is put. Immutable.
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Backup in another place"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Backup in another place",messageExpression="'was bucket ' + (has(oldSelf.bucket) ? oldSelf.bucket : 'default') + ', prefix ' + (has(oldSelf.prefix) ? oldSelf.prefix : 'default') + ' and is immutable; create another Backup in another place'"
 	// +kubebuilder:default={}
 	// +optional
 	Storage BackupStorage `json:"storage,omitempty"`
 	// Encryption of the data at rest. Immutable.
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Backup with another key"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Backup with another key",messageExpression="'was ' + (has(oldSelf.keyARN) ? oldSelf.keyARN : 'the key of the Cluster') + ' and is immutable; create another Backup with another key'"
 	// +kubebuilder:default={}
 	// +optional
 	Encryption BackupEncryption `json:"encryption,omitempty"`
@@ -47,7 +47,7 @@ type BackupSpec struct {
 	// no limit. Immutable.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10000
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable: it is used when the backup starts; create another Backup"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable: it is used when the backup starts; create another Backup",messageExpression="'was %d and is immutable: it is used when the backup starts; create another Backup'.format([oldSelf])"
 	// +kubebuilder:default=0
 	// +optional
 	RateLimitMiBps int32 `json:"rateLimitMiBps,omitempty"`
@@ -66,13 +66,13 @@ type BackupSpec struct {
 type BackupStorage struct {
 	// Bucket; the Network's by default.
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^([a-z0-9][-a-z0-9.]{1,61}[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^([a-z0-9][-a-z0-9.]{1,61}[a-z0-9])?$')`,message="must be the name of a bucket: 3 to 63 lower-case letters, digits, dashes and dots; leave it out for that of the Network"
 	// +optional
 	Bucket string `json:"bucket,omitempty"`
 	// Prefix of the objects, without a leading slash; made of the identities of
 	// Cluster and Backup by default. Nothing else may write under it.
 	// +kubebuilder:validation:MaxLength=512
-	// +kubebuilder:validation:Pattern=`^([A-Za-z0-9_.=-]+(/[A-Za-z0-9_.=-]+)*/?)?$`
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^([A-Za-z0-9_.=-]+(/[A-Za-z0-9_.=-]+)*/?)?$')`,message="must be a path without a leading slash, of letters, digits and _ . = -, such as team-a/nightly"
 	// +optional
 	Prefix string `json:"prefix,omitempty"`
 }
@@ -81,7 +81,7 @@ type BackupStorage struct {
 type BackupEncryption struct {
 	// KeyARN of the KMS key; the Cluster's by default.
 	// +kubebuilder:validation:MaxLength=256
-	// +kubebuilder:validation:Pattern=`^(arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+)?$`
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^(arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+)?$')`,message="must be the ARN of a KMS key, such as arn:aws:kms:us-west-2:123456789012:key/1234abcd; leave it out for the key of the Cluster"
 	// +optional
 	KeyARN string `json:"keyARN,omitempty"`
 }

@@ -4,31 +4,31 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // ClusterSpec is a TiDB database in a Network.
 //
-// +kubebuilder:validation:XValidation:rule="self.bootstrap.mode != 'Empty' || has(self.rootPasswordSecretRef)",message="rootPasswordSecretRef is required: an empty Cluster starts with the root password of that Secret"
+// +kubebuilder:validation:XValidation:rule="self.bootstrap.mode != 'Empty' || has(self.rootPasswordSecretRef)",fieldPath=".rootPasswordSecretRef",reason=FieldValueRequired,message="rootPasswordSecretRef is required: an empty Cluster starts with the root password of that Secret"
 // +kubebuilder:validation:XValidation:rule="!(self.paused != oldSelf.paused && self.topology != oldSelf.topology)",message="paused and topology must not change in one update; change one, wait for Ready, then the other"
 // +kubebuilder:validation:XValidation:rule="!(oldSelf.paused && self.paused) || (self.topology == oldSelf.topology && self.version == oldSelf.version && self.endpoints == oldSelf.endpoints)",message="topology, version and endpoints are frozen while the Cluster is paused; set paused to false first"
-// +kubebuilder:validation:XValidation:rule="self.topology == oldSelf.topology",message="keep topology as it was: scaling a Cluster is not supported yet"
-// +kubebuilder:validation:XValidation:rule="self.version == oldSelf.version",message="keep version as it was: upgrading a Cluster is not supported yet"
-// +kubebuilder:validation:XValidation:rule="self.backupPolicy == oldSelf.backupPolicy",message="keep backupPolicy as it was: changing the backup policy of a Cluster is not supported yet"
-// +kubebuilder:validation:XValidation:rule="has(self.rootPasswordSecretRef) == has(oldSelf.rootPasswordSecretRef) && (!has(self.rootPasswordSecretRef) || self.rootPasswordSecretRef.name == oldSelf.rootPasswordSecretRef.name)",message="keep rootPasswordSecretRef as it was: rotating the root password is not supported yet"
-// +kubebuilder:validation:XValidation:rule="!has(self.pausePolicy)",message="remove pausePolicy: pausing is not supported yet"
+// +kubebuilder:validation:XValidation:rule="self.topology == oldSelf.topology",fieldPath=".topology",reason=FieldValueForbidden,message="keep topology as it was: scaling a Cluster is not supported yet"
+// +kubebuilder:validation:XValidation:rule="self.version == oldSelf.version",fieldPath=".version",reason=FieldValueForbidden,message="keep version as it was: upgrading a Cluster is not supported yet"
+// +kubebuilder:validation:XValidation:rule="self.backupPolicy == oldSelf.backupPolicy",fieldPath=".backupPolicy",reason=FieldValueForbidden,message="keep backupPolicy as it was: changing the backup policy of a Cluster is not supported yet"
+// +kubebuilder:validation:XValidation:rule="has(self.rootPasswordSecretRef) == has(oldSelf.rootPasswordSecretRef) && (!has(self.rootPasswordSecretRef) || self.rootPasswordSecretRef.name == oldSelf.rootPasswordSecretRef.name)",fieldPath=".rootPasswordSecretRef",reason=FieldValueForbidden,message="keep rootPasswordSecretRef as it was: rotating the root password is not supported yet"
+// +kubebuilder:validation:XValidation:rule="!has(self.pausePolicy)",fieldPath=".pausePolicy",reason=FieldValueForbidden,message="remove pausePolicy: pausing is not supported yet"
 type ClusterSpec struct {
 	// Network is the name of the Network. Immutable.
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Cluster in another Network"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Cluster in another Network",messageExpression="'was ' + oldSelf + ' and is immutable; create another Cluster in another Network'"
 	Network ReferenceName `json:"network"`
 	// DisplayName is the Cluster's name for people, 4 to 64 characters.
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9][-A-Za-z0-9]{2,62}[A-Za-z0-9]$`
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^[A-Za-z0-9][-A-Za-z0-9]{2,62}[A-Za-z0-9]$')`,message="must be 4 to 64 letters, digits and dashes, with a letter or digit at both ends"
 	// +optional
 	DisplayName string `json:"displayName,omitempty"`
 	// Version of TiDB, such as v8.5.2. It can be raised, never lowered.
 	// +kubebuilder:validation:MaxLength=16
-	// +kubebuilder:validation:Pattern=`^v[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}$`
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf || (int(self.substring(1).split('.')[0]) * 1000000 + int(self.substring(1).split('.')[1]) * 1000 + int(self.substring(1).split('.')[2])) > (int(oldSelf.substring(1).split('.')[0]) * 1000000 + int(oldSelf.substring(1).split('.')[1]) * 1000 + int(oldSelf.substring(1).split('.')[2]))",message="can be raised, never lowered: TiDB cannot be downgraded"
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^v[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}$')`,message="must be a version of TiDB, such as v8.5.2"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^v[0-9]+[.][0-9]+[.][0-9]+$') || self == oldSelf || (int(self.substring(1).split('.')[0]) * 1000000 + int(self.substring(1).split('.')[1]) * 1000 + int(self.substring(1).split('.')[2])) > (int(oldSelf.substring(1).split('.')[0]) * 1000000 + int(oldSelf.substring(1).split('.')[1]) * 1000 + int(oldSelf.substring(1).split('.')[2]))",message="can be raised, never lowered: TiDB cannot be downgraded",messageExpression="'is lower than ' + oldSelf + ': can be raised, never lowered: TiDB cannot be downgraded'"
 	Version string `json:"version"`
 	// Operator is the generation of TiDB Operator. Immutable.
 	// +kubebuilder:validation:Enum=V1;V2
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Cluster with another operator"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Cluster with another operator",messageExpression="'was ' + oldSelf + ' and is immutable; create another Cluster with another operator'"
 	// +kubebuilder:validation:XValidation:rule="self != 'V2'",message="set operator to V1: operator V2 is not supported yet"
 	// +kubebuilder:default=V1
 	// +optional
@@ -38,7 +38,7 @@ type ClusterSpec struct {
 	// Port of the database. Immutable.
 	// +kubebuilder:validation:Minimum=1024
 	// +kubebuilder:validation:Maximum=65535
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Cluster with another port"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Cluster with another port",messageExpression="'was %d and is immutable; create another Cluster with another port'.format([oldSelf])"
 	// +kubebuilder:validation:XValidation:rule="self != 10080",message="must not be 10080, where TiDB serves its status; 4000 is usual"
 	// +kubebuilder:default=4000
 	// +optional
@@ -57,12 +57,12 @@ type ClusterSpec struct {
 	// +optional
 	PausePolicy *PausePolicy `json:"pausePolicy,omitempty"`
 	// Bootstrap says how the database gets its first data. Immutable.
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Cluster"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Cluster",messageExpression="'was mode ' + oldSelf.mode + ' and is immutable; create another Cluster'"
 	// +kubebuilder:default={mode: Empty}
 	// +optional
 	Bootstrap Bootstrap `json:"bootstrap,omitempty"`
 	// Encryption of the volumes at rest. Immutable.
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Cluster with another encryption"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Cluster with another encryption",messageExpression="'was mode ' + oldSelf.mode + ' and is immutable; create another Cluster with another encryption'"
 	// +kubebuilder:default={mode: ServiceManaged}
 	// +optional
 	Encryption Encryption `json:"encryption,omitempty"`
@@ -150,7 +150,7 @@ type TiFlashTopology struct {
 }
 
 // Storage is the volume of a node.
-// +kubebuilder:validation:XValidation:rule="quantity(self.size).compareTo(quantity(oldSelf.size)) >= 0",message="size can grow, never shrink"
+// +kubebuilder:validation:XValidation:rule="!isQuantity(self.size) || quantity(self.size).compareTo(quantity(oldSelf.size)) >= 0",fieldPath=".size",message="size can grow, never shrink",messageExpression="self.size + ' is less than ' + oldSelf.size + ': size can grow, never shrink'"
 type Storage struct {
 	// Size of the volume.
 	Size StorageSize `json:"size"`
@@ -189,8 +189,8 @@ const (
 )
 
 // Encryption of the volumes at rest.
-// +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'Customer' || (has(self.customerKeyARN) && size(self.customerKeyARN) > 0)",message="customerKeyARN is required with mode Customer"
-// +kubebuilder:validation:XValidation:rule="(has(self.mode) && self.mode == 'Customer') || !has(self.customerKeyARN) || size(self.customerKeyARN) == 0",message="customerKeyARN goes with mode Customer only; remove it or set mode to Customer"
+// +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'Customer' || (has(self.customerKeyARN) && size(self.customerKeyARN) > 0)",fieldPath=".customerKeyARN",reason=FieldValueRequired,message="customerKeyARN is required with mode Customer"
+// +kubebuilder:validation:XValidation:rule="(has(self.mode) && self.mode == 'Customer') || !has(self.customerKeyARN) || size(self.customerKeyARN) == 0",fieldPath=".customerKeyARN",reason=FieldValueForbidden,message="customerKeyARN goes with mode Customer only; remove it or set mode to Customer"
 type Encryption struct {
 	// Mode: None, ServiceManaged or Customer.
 	// +kubebuilder:default=ServiceManaged
@@ -198,7 +198,7 @@ type Encryption struct {
 	Mode EncryptionMode `json:"mode,omitempty"`
 	// CustomerKeyARN is the KMS key of mode Customer, in the Network's region.
 	// +kubebuilder:validation:MaxLength=256
-	// +kubebuilder:validation:Pattern=`^(arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+)?$`
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^(arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+)?$')`,message="must be the ARN of a KMS key, such as arn:aws:kms:us-west-2:123456789012:key/1234abcd"
 	// +optional
 	CustomerKeyARN string `json:"customerKeyARN,omitempty"`
 }
@@ -216,7 +216,7 @@ type Endpoints struct {
 }
 
 // PublicEndpoint is reached over the Internet.
-// +kubebuilder:validation:XValidation:rule="!has(self.enabled) || !self.enabled || (has(self.allowCIDRs) && size(self.allowCIDRs) > 0)",message="allowCIDRs is required when the public endpoint is enabled; 0.0.0.0/0 lets everybody in"
+// +kubebuilder:validation:XValidation:rule="!has(self.enabled) || !self.enabled || (has(self.allowCIDRs) && size(self.allowCIDRs) > 0)",fieldPath=".allowCIDRs",reason=FieldValueRequired,message="allowCIDRs is required when the public endpoint is enabled; 0.0.0.0/0 lets everybody in"
 type PublicEndpoint struct {
 	// Enabled makes the endpoint.
 	// +kubebuilder:validation:XValidation:rule="!self",message="set enabled to false: the public endpoint is not supported yet"
@@ -232,11 +232,11 @@ type PublicEndpoint struct {
 
 // PrincipalARN is an AWS principal: an account, a user or a role.
 // +kubebuilder:validation:MaxLength=256
-// +kubebuilder:validation:Pattern=`^arn:aws[a-z-]*:iam::[0-9]{12}:(root|user/.+|role/.+)$`
+// +kubebuilder:validation:XValidation:rule=`self.matches(r'^arn:aws[a-z-]*:iam::[0-9]{12}:(root|user/.+|role/.+)$')`,message="must be the ARN of an account, user or role, such as arn:aws:iam::123456789012:root"
 type PrincipalARN string
 
 // PrivateEndpoint is reached through the cloud's private link.
-// +kubebuilder:validation:XValidation:rule="!has(self.consumerProjects)",message="remove consumerProjects: cloud GCP is not supported yet"
+// +kubebuilder:validation:XValidation:rule="!has(self.consumerProjects)",fieldPath=".consumerProjects",reason=FieldValueForbidden,message="remove consumerProjects: cloud GCP is not supported yet"
 // +kubebuilder:validation:XValidation:rule="(has(self.enabled) == has(oldSelf.enabled) && (!has(self.enabled) || self.enabled == oldSelf.enabled)) && (has(self.allowedPrincipals) == has(oldSelf.allowedPrincipals) && (!has(self.allowedPrincipals) || self.allowedPrincipals == oldSelf.allowedPrincipals))",message="keep endpoints as they were: changing the endpoints of a Cluster is not supported yet"
 type PrivateEndpoint struct {
 	// Enabled makes the endpoint.
@@ -277,7 +277,7 @@ const (
 )
 
 // BackupPolicy says when the database is backed up by itself.
-// +kubebuilder:validation:XValidation:rule="!has(self.schedule) || self.schedule != 'Weekly' || (has(self.pitr) && self.pitr)",message="schedule Weekly needs pitr, so that no week is lost; use Daily without it"
+// +kubebuilder:validation:XValidation:rule="!has(self.schedule) || self.schedule != 'Weekly' || (has(self.pitr) && self.pitr)",fieldPath=".schedule",message="schedule Weekly needs pitr, so that no week is lost; use Daily without it"
 type BackupPolicy struct {
 	// Schedule: None, Daily or Weekly. Weekly needs PITR.
 	// +kubebuilder:default=Daily
@@ -285,7 +285,7 @@ type BackupPolicy struct {
 	Schedule BackupScheduleName `json:"schedule,omitempty"`
 	// TimeUTC is when a backup starts, as HH:MM.
 	// +kubebuilder:validation:MaxLength=5
-	// +kubebuilder:validation:Pattern=`^([01][0-9]|2[0-3]):[0-5][0-9]$`
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^([01][0-9]|2[0-3]):[0-5][0-9]$')`,message="must be a time of day as HH:MM, such as 02:00"
 	// +kubebuilder:default="02:00"
 	// +optional
 	TimeUTC string `json:"timeUTC,omitempty"`

@@ -28,20 +28,20 @@ const (
 // ImportSpec loads files from a bucket into a Cluster. Everything but cancel
 // and deletionPolicy is immutable.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.csv) || self.format == 'CSV'",fieldPath=".csv",message="goes with format CSV only; remove it or set format to CSV"
+// +kubebuilder:validation:XValidation:rule="!has(self.csv) || self.format == 'CSV'",fieldPath=".csv",reason=FieldValueForbidden,message="goes with format CSV only; remove it or set format to CSV"
 // +kubebuilder:validation:XValidation:rule="self.onConflict == 'Error' || self.mode == 'Logical'",fieldPath=".onConflict",message="Replace and Ignore go with mode Logical only; set onConflict to Error or mode to Logical"
 // +kubebuilder:validation:XValidation:rule="has(self.csv) == has(oldSelf.csv) && (!has(self.csv) || self.csv == oldSelf.csv)",fieldPath=".csv",message="is immutable; create another Import"
 // +kubebuilder:validation:XValidation:rule="has(self.filePattern) == has(oldSelf.filePattern) && (!has(self.filePattern) || self.filePattern == oldSelf.filePattern)",fieldPath=".filePattern",message="is immutable; create another Import"
 // +kubebuilder:validation:XValidation:rule="!(oldSelf.?cancel.orValue(false) && !self.?cancel.orValue(false))",fieldPath=".cancel",message="cannot be taken back once it is true; create another Import"
 type ImportSpec struct {
 	// ClusterName is the name of the Cluster that gets the data. Immutable.
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Import into another Cluster"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Import into another Cluster",messageExpression="'was ' + oldSelf + ' and is immutable; create another Import into another Cluster'"
 	ClusterName ReferenceName `json:"clusterName"`
 	// Source is where the files are. Immutable.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Import from another source"
 	Source ImportSource `json:"source"`
 	// Format of the files: CSV, SQL, Parquet or AuroraSnapshot. Immutable.
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Import"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Import",messageExpression="'was ' + oldSelf + ' and is immutable; create another Import'"
 	Format ImportFormat `json:"format"`
 	// CSV is the dialect of format CSV. Immutable.
 	// +optional
@@ -49,7 +49,7 @@ type ImportSpec struct {
 	// FilePattern chooses files under the source's URI; * stands for any
 	// characters, ? for one. All files by default. Immutable.
 	// +kubebuilder:validation:MaxLength=512
-	// +kubebuilder:validation:Pattern=`^[^\x00-\x1f\[\]{}]*$`
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^[^\x00-\x1f\[\]{}]*$')`,message="may have * and ? for any characters, and no brackets, braces or control characters"
 	// +optional
 	FilePattern string `json:"filePattern,omitempty"`
 	// Target is the table that gets the data; by default the names of the files
@@ -59,14 +59,14 @@ type ImportSpec struct {
 	// +optional
 	Target ImportTarget `json:"target,omitempty"`
 	// Mode is Physical (fast, into empty tables only) or Logical. Immutable.
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Import"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Import",messageExpression="'was ' + oldSelf + ' and is immutable; create another Import'"
 	// +kubebuilder:default=Physical
 	// +optional
 	Mode ImportMode `json:"mode,omitempty"`
 	// OnConflict says what happens to a row whose key exists already: Error,
 	// or with mode Logical also Replace and Ignore. Immutable.
 	// +kubebuilder:validation:Enum=Error;Replace;Ignore
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Import"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Import",messageExpression="'was ' + oldSelf + ' and is immutable; create another Import'"
 	// +kubebuilder:default=Error
 	// +optional
 	OnConflict string `json:"onConflict,omitempty"`
@@ -93,17 +93,17 @@ const (
 // ImportSource is where the files of an Import are.
 // +kubebuilder:validation:XValidation:rule="self.type != 'S3' || self.uri.startsWith('s3://')",fieldPath=".uri",message="must begin with s3:// when type is S3"
 // +kubebuilder:validation:XValidation:rule="self.type != 'GCS' || self.uri.startsWith('gs://')",fieldPath=".uri",message="must begin with gs:// when type is GCS"
-// +kubebuilder:validation:XValidation:rule="self.type != 'S3' || has(self.s3)",fieldPath=".s3",message="is required with type S3: give roleARN or secretRef"
-// +kubebuilder:validation:XValidation:rule="self.type == 'S3' || !has(self.s3)",fieldPath=".s3",message="goes with type S3 only; remove it or set type to S3"
-// +kubebuilder:validation:XValidation:rule="self.type == 'GCS' || !has(self.gcs)",fieldPath=".gcs",message="goes with type GCS only; remove it or set type to GCS"
+// +kubebuilder:validation:XValidation:rule="!self.uri.matches('[?#@]')",fieldPath=".uri",reason=FieldValueForbidden,message="must not have parameters or credentials: those belong into a Secret, see secretRef"
+// +kubebuilder:validation:XValidation:rule="self.uri.matches('^[a-z0-9]+://[a-z0-9][-a-z0-9._]{1,61}[a-z0-9](/.*)?$')",fieldPath=".uri",message="must name a bucket and a folder in it, such as s3://bucket/path/"
+// +kubebuilder:validation:XValidation:rule="self.type != 'S3' || has(self.s3)",fieldPath=".s3",reason=FieldValueRequired,message="is required with type S3: give roleARN or secretRef"
+// +kubebuilder:validation:XValidation:rule="self.type == 'S3' || !has(self.s3)",fieldPath=".s3",reason=FieldValueForbidden,message="goes with type S3 only; remove it or set type to S3"
+// +kubebuilder:validation:XValidation:rule="self.type == 'GCS' || !has(self.gcs)",fieldPath=".gcs",reason=FieldValueForbidden,message="goes with type GCS only; remove it or set type to GCS"
 type ImportSource struct {
 	// Type of the bucket: S3 for Clusters on AWS, GCS for Clusters on GCP; the
 	// other one needs keys in a Secret.
 	Type ImportSourceType `json:"type"`
 	// URI of the folder, such as s3://bucket/path/.
 	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]+://[a-z0-9][-a-z0-9._]{1,61}[a-z0-9](/[^?#\s]*)?([?#].*)?$`
-	// +kubebuilder:validation:XValidation:rule="!self.contains('?') && !self.contains('#')",message="must not have parameters: credentials belong into a Secret, see secretRef"
 	URI string `json:"uri"`
 	// S3 says how a bucket on AWS is read.
 	// +optional
@@ -121,7 +121,7 @@ type ImportS3Access struct {
 	// the external id that is published there.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
-	// +kubebuilder:validation:Pattern=`^arn:aws[a-z-]*:iam::[0-9]{12}:role/.+$`
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^arn:aws[a-z-]*:iam::[0-9]{12}:role/.+$')`,message="must be the ARN of a role, such as arn:aws:iam::123456789012:role/reader"
 	// +optional
 	RoleARN string `json:"roleARN,omitempty"`
 	// SecretRef names a Secret with accessKeyID and secretAccessKey.

@@ -7,37 +7,37 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // Optional immutable fields are compared as optionals: they can be neither
 // added nor removed later, as their default is in use already.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.account) == has(oldSelf.account) && (!has(self.account) || self.account == oldSelf.account)",message="account is immutable, also when it was not given at first: it is the Provider's"
-// +kubebuilder:validation:XValidation:rule="has(self.tenantProject) == has(oldSelf.tenantProject) && (!has(self.tenantProject) || self.tenantProject == oldSelf.tenantProject)",message="tenantProject is immutable, also when it was not given at first"
-// +kubebuilder:validation:XValidation:rule="has(self.shootName) == has(oldSelf.shootName) && (!has(self.shootName) || self.shootName == oldSelf.shootName)",message="shootName is immutable, also when it was not given at first: Gardener cannot rename a Shoot"
-// +kubebuilder:validation:XValidation:rule="has(self.zones) == has(oldSelf.zones) && (!has(self.zones) || self.zones == oldSelf.zones)",message="keep zones as they were: adding zones to a Network is not supported yet"
-// +kubebuilder:validation:XValidation:rule="has(self.kubernetesVersion) == has(oldSelf.kubernetesVersion) && (!has(self.kubernetesVersion) || self.kubernetesVersion == oldSelf.kubernetesVersion)",message="keep kubernetesVersion as it was: changing the version of a Network is not supported yet"
-// +kubebuilder:validation:XValidation:rule="self.purpose == oldSelf.purpose",message="keep purpose as it was: changing the purpose of a Network is not supported yet"
-// +kubebuilder:validation:XValidation:rule="self.maintenanceWindow == oldSelf.maintenanceWindow",message="keep maintenanceWindow as it was: changing the window of a Network is not supported yet"
-// +kubebuilder:validation:XValidation:rule="self.systemPool == oldSelf.systemPool",message="keep systemPool as it was: changing the system pool of a Network is not supported yet"
-// +kubebuilder:validation:XValidation:rule="!has(self.existingVPC)",message="remove existingVPC, so that the Network gets a VPC of its own: an existing VPC is not supported yet"
-// +kubebuilder:validation:XValidation:rule="!has(self.gcp)",message="remove gcp: cloud GCP is not supported yet"
+// +kubebuilder:validation:XValidation:rule="has(self.account) == has(oldSelf.account) && (!has(self.account) || self.account == oldSelf.account)",fieldPath=".account",message="is immutable, also when it was not given at first: it is that of the Provider",messageExpression="'was ' + (has(oldSelf.account) ? oldSelf.account : 'not given') + ' and is immutable, also when it was not given at first: it is that of the Provider'"
+// +kubebuilder:validation:XValidation:rule="has(self.tenantProject) == has(oldSelf.tenantProject) && (!has(self.tenantProject) || self.tenantProject == oldSelf.tenantProject)",fieldPath=".tenantProject",message="is immutable, also when it was not given at first; create another Network for another project",messageExpression="'was ' + (has(oldSelf.tenantProject) ? oldSelf.tenantProject : 'not given') + ' and is immutable, also when it was not given at first; create another Network for another project'"
+// +kubebuilder:validation:XValidation:rule="has(self.shootName) == has(oldSelf.shootName) && (!has(self.shootName) || self.shootName == oldSelf.shootName)",fieldPath=".shootName",message="is immutable, also when it was not given at first: Gardener cannot rename a Shoot; create another Network",messageExpression="'was ' + (has(oldSelf.shootName) ? oldSelf.shootName : 'not given') + ' and is immutable, also when it was not given at first: Gardener cannot rename a Shoot; create another Network'"
+// +kubebuilder:validation:XValidation:rule="has(self.zones) == has(oldSelf.zones) && (!has(self.zones) || self.zones == oldSelf.zones)",fieldPath=".zones",reason=FieldValueForbidden,message="keep zones as they were: adding zones to a Network is not supported yet"
+// +kubebuilder:validation:XValidation:rule="has(self.kubernetesVersion) == has(oldSelf.kubernetesVersion) && (!has(self.kubernetesVersion) || self.kubernetesVersion == oldSelf.kubernetesVersion)",fieldPath=".kubernetesVersion",reason=FieldValueForbidden,message="keep kubernetesVersion as it was: changing the version of a Network is not supported yet"
+// +kubebuilder:validation:XValidation:rule="self.purpose == oldSelf.purpose",fieldPath=".purpose",reason=FieldValueForbidden,message="keep purpose as it was: changing the purpose of a Network is not supported yet"
+// +kubebuilder:validation:XValidation:rule="self.maintenanceWindow == oldSelf.maintenanceWindow",fieldPath=".maintenanceWindow",reason=FieldValueForbidden,message="keep maintenanceWindow as it was: changing the window of a Network is not supported yet"
+// +kubebuilder:validation:XValidation:rule="self.systemPool == oldSelf.systemPool",fieldPath=".systemPool",reason=FieldValueForbidden,message="keep systemPool as it was: changing the system pool of a Network is not supported yet"
+// +kubebuilder:validation:XValidation:rule="!has(self.existingVPC)",fieldPath=".existingVPC",reason=FieldValueForbidden,message="remove existingVPC, so that the Network gets a VPC of its own: an existing VPC is not supported yet"
+// +kubebuilder:validation:XValidation:rule="!has(self.gcp)",fieldPath=".gcp",reason=FieldValueForbidden,message="remove gcp: cloud GCP is not supported yet"
 type NetworkSpec struct {
 	// Provider is the name of the Provider. Immutable.
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Network in another Provider"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Network in another Provider",messageExpression="'was ' + oldSelf + ' and is immutable; create another Network in another Provider'"
 	Provider ReferenceName `json:"provider"`
 	// Account is the Provider's Account, and must be it when given. Immutable.
 	// +optional
 	Account ReferenceName `json:"account,omitempty"`
 	// TenantProject is the tenant's project in TiDB Cloud. Immutable.
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9-]+$`
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^[A-Za-z0-9-]+$')`,message="must be letters, digits and dashes, such as 1234"
 	// +optional
 	TenantProject string `json:"tenantProject,omitempty"`
 	// Region is one of the ProviderType's regions. Immutable.
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Network in another region"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Network in another region",messageExpression="'was ' + oldSelf + ' and is immutable; create another Network in another region'"
 	Region RegionName `json:"region"`
 	// Zones of the region, in order of use; all of the region by default. Zones
 	// can be appended, never removed.
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=6
-	// +kubebuilder:validation:XValidation:rule="oldSelf.all(z, z in self)",message="zones can be appended, never removed"
+	// +kubebuilder:validation:XValidation:rule="oldSelf.all(z, z in self)",message="zones can be appended, never removed",messageExpression="'were %s: zones can be appended, never removed'.format([oldSelf])"
 	// +optional
 	Zones []ZoneName `json:"zones,omitempty"`
 	// ShootName is the name of the Shoot; with the project's name it has at
@@ -45,11 +45,11 @@ type NetworkSpec struct {
 	// of namespace/name. Immutable.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=20
-	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^[a-z]([-a-z0-9]*[a-z0-9])?$')`,message="must be lower-case letters, digits and dashes, beginning with a letter and not ending with a dash"
 	// +optional
 	ShootName string `json:"shootName,omitempty"`
 	// CIDR are the address ranges. Immutable.
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Network with other ranges"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Network with other ranges",messageExpression="'was vpc ' + oldSelf.vpc + ', pods ' + oldSelf.pods + ', services ' + oldSelf.services + ' and is immutable; create another Network with other ranges'"
 	// +kubebuilder:default={vpc: "10.250.0.0/16", pods: "100.64.0.0/11", services: "100.104.0.0/13"}
 	// +optional
 	CIDR NetworkCIDR `json:"cidr,omitempty"`
@@ -58,8 +58,8 @@ type NetworkSpec struct {
 	ExistingVPC *ExistingVPC `json:"existingVPC,omitempty"`
 	// KubernetesVersion of the Shoot; the ProviderType's by default. It can be
 	// raised by one minor version at a time, never lowered.
-	// +kubebuilder:validation:XValidation:rule="int(self.split('.')[1]) >= int(oldSelf.split('.')[1])",message="can be raised, never lowered"
-	// +kubebuilder:validation:XValidation:rule="int(self.split('.')[1]) <= int(oldSelf.split('.')[1]) + 1",message="can be raised by one minor version at a time"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^1[.][0-9]+') || int(self.split('.')[1]) >= int(oldSelf.split('.')[1])",message="can be raised, never lowered",messageExpression="'is lower than ' + oldSelf + ': can be raised, never lowered'"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^1[.][0-9]+') || int(self.split('.')[1]) <= int(oldSelf.split('.')[1]) + 1",message="can be raised by one minor version at a time",messageExpression="'is more than one above ' + oldSelf + ': can be raised by one minor version at a time'"
 	// +optional
 	KubernetesVersion KubernetesVersion `json:"kubernetesVersion,omitempty"`
 	// Purpose of the Shoot. Production needs at least 3 zones.
@@ -79,7 +79,7 @@ type NetworkSpec struct {
 	// +optional
 	Hibernation *HibernationPolicy `json:"hibernation,omitempty"`
 	// DNS of the Network's Clusters. Immutable.
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Network with another visibility"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Network with another visibility",messageExpression="'was ' + oldSelf.visibility + ' and is immutable; create another Network with another visibility'"
 	// +kubebuilder:default={visibility: Private}
 	// +optional
 	DNS NetworkDNS `json:"dns,omitempty"`
@@ -102,9 +102,9 @@ type NetworkSpec struct {
 }
 
 // NetworkCIDR are the address ranges of a Network. They must not overlap.
-// +kubebuilder:validation:XValidation:rule="!(cidr(self.vpc).containsCIDR(cidr(self.pods)) || cidr(self.pods).containsCIDR(cidr(self.vpc)))",message="vpc and pods must not overlap"
-// +kubebuilder:validation:XValidation:rule="!(cidr(self.vpc).containsCIDR(cidr(self.services)) || cidr(self.services).containsCIDR(cidr(self.vpc)))",message="vpc and services must not overlap"
-// +kubebuilder:validation:XValidation:rule="!(cidr(self.pods).containsCIDR(cidr(self.services)) || cidr(self.services).containsCIDR(cidr(self.pods)))",message="pods and services must not overlap"
+// +kubebuilder:validation:XValidation:rule="!isCIDR(self.vpc) || !isCIDR(self.pods) || !(cidr(self.vpc).containsCIDR(cidr(self.pods)) || cidr(self.pods).containsCIDR(cidr(self.vpc)))",message="vpc and pods must not overlap",messageExpression="self.vpc + ' and ' + self.pods + ': vpc and pods must not overlap'"
+// +kubebuilder:validation:XValidation:rule="!isCIDR(self.vpc) || !isCIDR(self.services) || !(cidr(self.vpc).containsCIDR(cidr(self.services)) || cidr(self.services).containsCIDR(cidr(self.vpc)))",message="vpc and services must not overlap",messageExpression="self.vpc + ' and ' + self.services + ': vpc and services must not overlap'"
+// +kubebuilder:validation:XValidation:rule="!isCIDR(self.pods) || !isCIDR(self.services) || !(cidr(self.pods).containsCIDR(cidr(self.services)) || cidr(self.services).containsCIDR(cidr(self.pods)))",message="pods and services must not overlap",messageExpression="self.pods + ' and ' + self.services + ': pods and services must not overlap'"
 type NetworkCIDR struct {
 	// VPC is the range of the VPC, within the ProviderType's networkLimits.
 	// +kubebuilder:default="10.250.0.0/16"
@@ -121,6 +121,7 @@ type NetworkCIDR struct {
 }
 
 // ExistingVPC names a VPC that exists already.
+// +kubebuilder:validation:XValidation:rule="has(self.id) != has(self.name)",message="exactly one of id and name must be set: id of a VPC on AWS, name of a network on GCP"
 type ExistingVPC struct {
 	// ID of the VPC (AWS).
 	// +kubebuilder:validation:MaxLength=63
@@ -142,20 +143,20 @@ type ExistingVPC struct {
 type MaintenanceWindow struct {
 	// Begin as HHMMSS+ZONE, such as 220000+0000.
 	// +kubebuilder:validation:MaxLength=11
-	// +kubebuilder:validation:Pattern=`^([01][0-9]|2[0-3])[0-5][0-9][0-5][0-9][+-]([01][0-9]|2[0-3])[0-5][0-9]$`
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^([01][0-9]|2[0-3])[0-5][0-9][0-5][0-9][+-]([01][0-9]|2[0-3])[0-5][0-9]$')`,message="must be a time as HHMMSS+ZONE, such as 220000+0000"
 	// +kubebuilder:default="220000+0000"
 	// +optional
 	Begin string `json:"begin,omitempty"`
 	// End as HHMMSS+ZONE, such as 230000+0000.
 	// +kubebuilder:validation:MaxLength=11
-	// +kubebuilder:validation:Pattern=`^([01][0-9]|2[0-3])[0-5][0-9][0-5][0-9][+-]([01][0-9]|2[0-3])[0-5][0-9]$`
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^([01][0-9]|2[0-3])[0-5][0-9][0-5][0-9][+-]([01][0-9]|2[0-3])[0-5][0-9]$')`,message="must be a time as HHMMSS+ZONE, such as 230000+0000"
 	// +kubebuilder:default="230000+0000"
 	// +optional
 	End string `json:"end,omitempty"`
 }
 
 // SystemPool is the worker pool of everything that is not a Cluster.
-// +kubebuilder:validation:XValidation:rule="self.minimum <= self.maximum",message="minimum must not be greater than maximum"
+// +kubebuilder:validation:XValidation:rule="self.minimum <= self.maximum",fieldPath=".minimum",message="minimum must not be greater than maximum",messageExpression="'%d is greater than %d: minimum must not be greater than maximum'.format([self.minimum, self.maximum])"
 type SystemPool struct {
 	// MachineClass of the nodes.
 	// +kubebuilder:default="4C16G"
@@ -189,7 +190,7 @@ const (
 )
 
 // HibernationPolicy says when a Network sleeps.
-// +kubebuilder:validation:XValidation:rule="!has(self.idleAfter)",message="remove idleAfter: hibernation is not supported yet"
+// +kubebuilder:validation:XValidation:rule="!has(self.idleAfter)",fieldPath=".idleAfter",reason=FieldValueForbidden,message="remove idleAfter: hibernation is not supported yet"
 type HibernationPolicy struct {
 	// Mode: Auto, Never or Always.
 	// +kubebuilder:validation:XValidation:rule="self == 'Never'",message="set mode to Never or remove hibernation: modes Auto and Always are not supported yet"
@@ -222,6 +223,7 @@ type NetworkDNS struct {
 type GCPNetwork struct {
 	// PSCNATCIDR is the range of Private Service Connect; its prefix length,
 	// 16 to 20, sets how many connections there can be. Immutable.
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || (cidr(self).prefixLength() >= 16 && cidr(self).prefixLength() <= 20)",message="must have a prefix length of 16 to 20"
 	// +optional
 	PSCNATCIDR CIDR `json:"pscNATCIDR,omitempty"`
 }

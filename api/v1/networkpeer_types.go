@@ -13,17 +13,17 @@ const (
 // ours (target), or one outside (external).
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.target) && size(self.target) > 0) != has(self.external)",message="exactly one of target and external must be set: target for a Network of this namespace, external for a VPC outside"
-// +kubebuilder:validation:XValidation:rule="!has(self.target) || self.target != self.source",fieldPath=".target",message="must be another Network than source"
-// +kubebuilder:validation:XValidation:rule="has(self.target) == has(oldSelf.target) && (!has(self.target) || self.target == oldSelf.target)",fieldPath=".target",message="is immutable; create another NetworkPeer for another target"
+// +kubebuilder:validation:XValidation:rule="!has(self.target) || self.target != self.source",fieldPath=".target",message="must be another Network than source",messageExpression="self.target + ': must be another Network than source'"
+// +kubebuilder:validation:XValidation:rule="has(self.target) == has(oldSelf.target) && (!has(self.target) || self.target == oldSelf.target)",fieldPath=".target",message="is immutable; create another NetworkPeer for another target",messageExpression="'was ' + (has(oldSelf.target) ? oldSelf.target : 'not given') + ' and is immutable; create another NetworkPeer for another target'"
 // +kubebuilder:validation:XValidation:rule="has(self.external) == has(oldSelf.external) && (!has(self.external) || self.external == oldSelf.external)",fieldPath=".external",message="is immutable; create another NetworkPeer for another VPC"
 type NetworkPeerSpec struct {
 	// Source is the name of the Network that asks for the peering. Immutable.
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another NetworkPeer from another Network"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another NetworkPeer from another Network",messageExpression="'was ' + oldSelf + ' and is immutable; create another NetworkPeer from another Network'"
 	Source ReferenceName `json:"source"`
 	// Target is the name of another Network, for a peering between two Networks
 	// of this namespace. Exactly one of target and external is given. Immutable.
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$`
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$')`,message="must be the name of a Network: lower-case letters, digits, dashes and dots, with a letter or digit at both ends"
 	// +optional
 	Target string `json:"target,omitempty"`
 	// External is a VPC outside, whose owner must accept the peering. Exactly
@@ -42,7 +42,7 @@ type NetworkPeerSpec struct {
 	ShareHostedZone *bool `json:"shareHostedZone,omitempty"`
 	// AcceptTimeout is how long the other side may take to accept, at most 168h:
 	// then the cloud lets the request expire.
-	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s') && duration(self) <= duration('168h')",message="must be more than 0s and at most 168h, after which the cloud lets a request expire"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]{1,6}(h|m|s))+$') || duration(self) > duration('0s') && duration(self) <= duration('168h')",message="must be more than 0s and at most 168h, after which the cloud lets a request expire"
 	// +kubebuilder:default="168h"
 	// +optional
 	AcceptTimeout Duration `json:"acceptTimeout,omitempty"`
@@ -64,15 +64,15 @@ type ExternalVPC struct {
 }
 
 // ExternalAWSVPC is a VPC on AWS.
-// +kubebuilder:validation:XValidation:rule="self.cidrs.all(a, self.cidrs.all(b, a == b || !(cidr(a).containsCIDR(cidr(b)) || cidr(b).containsCIDR(cidr(a)))))",fieldPath=".cidrs",message="must not overlap each other; give the larger range only"
+// +kubebuilder:validation:XValidation:rule="!self.cidrs.all(a, isCIDR(a)) || self.cidrs.all(a, self.cidrs.all(b, a == b || !(cidr(a).containsCIDR(cidr(b)) || cidr(b).containsCIDR(cidr(a)))))",fieldPath=".cidrs",message="must not overlap each other; give the larger range only",messageExpression="'%s: must not overlap each other; give the larger range only'.format([self.cidrs])"
 type ExternalAWSVPC struct {
 	// AccountID that owns the VPC.
 	// +kubebuilder:validation:MaxLength=12
-	// +kubebuilder:validation:Pattern=`^[0-9]{12}$`
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^[0-9]{12}$')`,message="must be the 12 digits of an AWS account"
 	AccountID string `json:"accountID"`
 	// VPCID of the VPC.
 	// +kubebuilder:validation:MaxLength=21
-	// +kubebuilder:validation:Pattern=`^vpc-[0-9a-f]{8,17}$`
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^vpc-[0-9a-f]{8,17}$')`,message="must be the id of a VPC, such as vpc-0a1b2c3d4e5f67890"
 	VPCID string `json:"vpcID"`
 	// Region of the VPC.
 	Region RegionName `json:"region"`
@@ -87,11 +87,11 @@ type ExternalAWSVPC struct {
 type ExternalGCPNetwork struct {
 	// ProjectID that owns the network.
 	// +kubebuilder:validation:MaxLength=30
-	// +kubebuilder:validation:Pattern=`^[a-z][-a-z0-9]{4,28}[a-z0-9]$`
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^[a-z][-a-z0-9]{4,28}[a-z0-9]$')`,message="must be the id of a GCP project, such as cust-prod"
 	ProjectID string `json:"projectID"`
 	// Network is the network's name.
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^[a-z]([-a-z0-9]*[a-z0-9])?$')`,message="must be the name of a VPC network, such as default"
 	Network string `json:"network"`
 	// ImportCustomRoutes takes over the other side's custom routes.
 	// +kubebuilder:default=false

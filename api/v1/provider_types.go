@@ -4,21 +4,21 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // ProviderSpec is a cloud account that Networks are made in.
 // +kubebuilder:validation:XValidation:rule="has(self.aws) != has(self.gcp)",message="exactly one of aws and gcp must be set: the one of the ProviderType's cloud"
-// +kubebuilder:validation:XValidation:rule="!has(self.gcp)",message="remove gcp and set aws: cloud GCP is not supported yet"
-// +kubebuilder:validation:XValidation:rule="has(self.project) == has(oldSelf.project) && (!has(self.project) || self.project == oldSelf.project)",message="project is immutable, also when it was not given at first; create another Provider for another project"
-// +kubebuilder:validation:XValidation:rule="has(self.dns) == has(oldSelf.dns) && (!has(self.dns) || self.dns.domain == oldSelf.dns.domain)",message="dns.domain is immutable: the DNS zones of Networks lie in it; create another Provider for another domain"
+// +kubebuilder:validation:XValidation:rule="!has(self.gcp)",fieldPath=".gcp",reason=FieldValueForbidden,message="remove gcp and set aws: cloud GCP is not supported yet"
+// +kubebuilder:validation:XValidation:rule="has(self.project) == has(oldSelf.project) && (!has(self.project) || self.project == oldSelf.project)",fieldPath=".project",message="is immutable, also when it was not given at first; create another Provider for another project",messageExpression="'was ' + (has(oldSelf.project) ? oldSelf.project : 'not given') + ' and is immutable, also when it was not given at first; create another Provider for another project'"
+// +kubebuilder:validation:XValidation:rule="has(self.dns) == has(oldSelf.dns) && (!has(self.dns) || self.dns.domain == oldSelf.dns.domain)",fieldPath=".dns",message="domain is immutable: the DNS zones of Networks lie in it; create another Provider for another domain",messageExpression="'was ' + (has(oldSelf.dns) ? oldSelf.dns.domain : 'not given') + ': domain is immutable: the DNS zones of Networks lie in it; create another Provider for another domain'"
 type ProviderSpec struct {
 	// Type is the name of a ProviderType. Immutable.
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Provider for another type"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Provider for another type",messageExpression="'was ' + oldSelf + ' and is immutable; create another Provider for another type'"
 	Type ReferenceName `json:"type"`
 	// Account is the name of the Account that pays. Immutable.
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Provider for another Account"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Provider for another Account",messageExpression="'was ' + oldSelf + ' and is immutable; create another Provider for another Account'"
 	Account ReferenceName `json:"account"`
 	// Project is the Gardener project that Shoots are made in; the default
 	// comes from the controller's configuration. Immutable.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=10
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')`,message="must be the name of a Gardener project: lower-case letters, digits and dashes, with a letter or digit at both ends"
 	// +optional
 	Project string `json:"project,omitempty"`
 	// Credentials for the cloud account.
@@ -42,7 +42,7 @@ type ProviderSpec struct {
 
 // ProviderCredentials hold exactly one way to get credentials.
 // +kubebuilder:validation:XValidation:rule="has(self.secretRef) != has(self.workloadIdentity)",message="exactly one of secretRef and workloadIdentity must be set"
-// +kubebuilder:validation:XValidation:rule="!has(self.workloadIdentity)",message="remove workloadIdentity and set secretRef: workload identity is not supported yet"
+// +kubebuilder:validation:XValidation:rule="!has(self.workloadIdentity)",fieldPath=".workloadIdentity",reason=FieldValueForbidden,message="remove workloadIdentity and set secretRef: workload identity is not supported yet"
 type ProviderCredentials struct {
 	// SecretRef names a Secret with accessKeyID and secretAccessKey (AWS). Its
 	// content may change at any time; it is copied into the Gardener project.
@@ -77,12 +77,12 @@ type WorkloadIdentity struct {
 type AWSAccount struct {
 	// AccountID that the credentials must belong to. Immutable.
 	// +kubebuilder:validation:MaxLength=12
-	// +kubebuilder:validation:Pattern=`^[0-9]{12}$`
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Provider for another AWS account"
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^[0-9]{12}$')`,message="must be the 12 digits of an AWS account"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Provider for another AWS account",messageExpression="'was ' + oldSelf + ' and is immutable; create another Provider for another AWS account'"
 	AccountID string `json:"accountID"`
 	// Partition of the account. Immutable.
 	// +kubebuilder:validation:Enum=aws;aws-cn;aws-us-gov
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Provider for another partition"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Provider for another partition",messageExpression="'was ' + oldSelf + ' and is immutable; create another Provider for another partition'"
 	// +kubebuilder:validation:XValidation:rule="self == 'aws'",message="set partition to aws: other partitions are not supported yet"
 	// +kubebuilder:default=aws
 	// +optional
@@ -93,8 +93,8 @@ type AWSAccount struct {
 type GCPProject struct {
 	// ProjectID that the credentials must belong to. Immutable.
 	// +kubebuilder:validation:MaxLength=30
-	// +kubebuilder:validation:Pattern=`^[a-z][-a-z0-9]{4,28}[a-z0-9]$`
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Provider for another GCP project"
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^[a-z][-a-z0-9]{4,28}[a-z0-9]$')`,message="must be the id of a GCP project, such as core-prod"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Provider for another GCP project",messageExpression="'was ' + oldSelf + ' and is immutable; create another Provider for another GCP project'"
 	ProjectID string `json:"projectID"`
 }
 
@@ -103,13 +103,13 @@ type ProviderDNS struct {
 	// ParentZoneID is the hosted zone of Domain, for the delegation of public
 	// zones.
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9-]*$`
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^[A-Za-z0-9-]*$')`,message="must be the id of a hosted zone, such as Z0123456789ABC"
 	// +optional
 	ParentZoneID string `json:"parentZoneID,omitempty"`
 	// Domain under which each Network gets a zone. Immutable.
 	// +kubebuilder:validation:MinLength=3
 	// +kubebuilder:validation:MaxLength=200
-	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?\.)+[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?\.)+[a-z0-9]([-a-z0-9]*[a-z0-9])?$')`,message="must be a domain of at least two labels in lower case, such as clusters.example.com"
 	Domain string `json:"domain"`
 }
 

@@ -6,12 +6,12 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // classes, limits and timeouts.
 type ProviderTypeSpec struct {
 	// Cloud is the cloud provider. Immutable.
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another ProviderType for another cloud"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another ProviderType for another cloud",messageExpression="'was ' + oldSelf + ' and is immutable; create another ProviderType for another cloud'"
 	// +kubebuilder:validation:XValidation:rule="self != 'GCP'",message="set cloud to AWS: cloud GCP is not supported yet"
 	Cloud Cloud `json:"cloud"`
 	// Backend runs the Kubernetes clusters. Gardener is the only one. Immutable.
 	// +kubebuilder:validation:Enum=Gardener
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another ProviderType for another backend"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another ProviderType for another backend",messageExpression="'was ' + oldSelf + ' and is immutable; create another ProviderType for another backend'"
 	// +kubebuilder:default=Gardener
 	// +optional
 	Backend string `json:"backend,omitempty"`
@@ -66,7 +66,7 @@ type GardenerSettings struct {
 	KubernetesVersion KubernetesVersion `json:"kubernetesVersion"`
 	// SeedName pins Shoots to a Seed; Gardener chooses when it is empty.
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$')`,message="must be the name of a Seed: lower-case letters, digits and dashes, with a letter or digit at both ends"
 	// +optional
 	SeedName string `json:"seedName,omitempty"`
 	// CredentialsKind is the kind of object that binds credentials to Shoots.
@@ -86,7 +86,7 @@ type CloudProfileReference struct {
 	// Name of the profile.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')`,message="must be the name of a cloud profile: lower-case letters, digits, dashes and dots, with a letter or digit at both ends"
 	Name string `json:"name"`
 }
 
@@ -130,7 +130,7 @@ type MachineClass struct {
 	// MachineType in the cloud, such as m5.2xlarge.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^[a-z0-9][-a-z0-9.]*$`
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^[a-z0-9][-a-z0-9.]*$')`,message="must be a machine type of the cloud, such as m5.2xlarge"
 	MachineType string `json:"machineType"`
 	// Components that may run on it. A Network's system pool may use any class.
 	// +listType=set
@@ -140,9 +140,9 @@ type MachineClass struct {
 }
 
 // StorageClass is a kind of volume.
-// +kubebuilder:validation:XValidation:rule="quantity(self.minSize).compareTo(quantity(self.maxSize)) <= 0",message="minSize must not be greater than maxSize"
-// +kubebuilder:validation:XValidation:rule="!(self.type in ['io1', 'io2']) || has(self.iops)",message="types io1 and io2 need iops"
-// +kubebuilder:validation:XValidation:rule="self.type == 'gp3' || !has(self.throughput)",message="only type gp3 has a throughput; remove it"
+// +kubebuilder:validation:XValidation:rule="!isQuantity(self.minSize) || !isQuantity(self.maxSize) || quantity(self.minSize).compareTo(quantity(self.maxSize)) <= 0",fieldPath=".minSize",message="minSize must not be greater than maxSize",messageExpression="self.minSize + ' is greater than ' + self.maxSize + ': minSize must not be greater than maxSize'"
+// +kubebuilder:validation:XValidation:rule="!(self.type in ['io1', 'io2']) || has(self.iops)",fieldPath=".iops",reason=FieldValueRequired,message="types io1 and io2 need iops"
+// +kubebuilder:validation:XValidation:rule="self.type == 'gp3' || !has(self.throughput)",fieldPath=".throughput",reason=FieldValueForbidden,message="only type gp3 has a throughput; remove it"
 type StorageClass struct {
 	// Name, such as Standard.
 	Name ClassName `json:"name"`
@@ -174,7 +174,7 @@ type StorageClass struct {
 }
 
 // NetworkLimits bound the address ranges of Networks.
-// +kubebuilder:validation:XValidation:rule="self.minPrefix <= self.maxPrefix",message="minPrefix must not be greater than maxPrefix"
+// +kubebuilder:validation:XValidation:rule="self.minPrefix <= self.maxPrefix",fieldPath=".minPrefix",message="minPrefix must not be greater than maxPrefix",messageExpression="'%d is greater than %d: minPrefix must not be greater than maxPrefix'.format([self.minPrefix, self.maxPrefix])"
 type NetworkLimits struct {
 	// VPCCIDRs are the ranges that a VPC's range must lie in.
 	// +listType=set

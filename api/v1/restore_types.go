@@ -12,10 +12,10 @@ const ConditionDataRestored = "DataRestored"
 type RestoreSpec struct {
 	// ClusterName is the name of the Cluster that gets the data. Its
 	// bootstrap.mode is Restore. Immutable.
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Restore into another Cluster"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Restore into another Cluster",messageExpression="'was ' + oldSelf + ' and is immutable; create another Restore into another Cluster'"
 	ClusterName ReferenceName `json:"clusterName"`
 	// BackupName is the name of the Backup. Immutable.
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Restore of another Backup"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Restore of another Backup",messageExpression="'was ' + oldSelf + ' and is immutable; create another Restore of another Backup'"
 	BackupName ReferenceName `json:"backupName"`
 	// PointInTime to restore to, such as 2026-01-02T15:04:05Z. It needs
 	// point-in-time recovery of the Backup's Cluster at that time; the time of

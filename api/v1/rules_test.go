@@ -6,203 +6,142 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"sigs.k8s.io/yaml"
 
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/api/v1/crdtest"
+	"github.com/tidbcloud/infra-orchestrator/internal/admissioncases"
 )
 
-const crdFolder = "../../config/crd"
-
-// bases are valid objects with every field that is supported.
-var bases = map[string]string{
-	"Account": `
-metadata: {name: acme, namespace: infra}
-spec: {tenantID: "1372813089", displayName: Acme, suspended: false, quotas: {networks: 10}}`,
-	"ProviderType": `
-metadata: {name: aws-gardener, namespace: infra}
-spec:
-  cloud: AWS
-  backend: Gardener
-  gardener: {cloudProfile: {kind: CloudProfile, name: aws}, networkingType: calico, kubernetesVersion: "1.33", seedName: "", credentialsKind: SecretBinding}
-  regions:
-  - {name: us-west-2, zones: [us-west-2a, us-west-2b, us-west-2c], deprecated: false}
-  machineClasses:
-  - {name: 8C32G, vcpu: 8, memory: 32Gi, machineType: m5.2xlarge, components: [TiDB, TiKV, PD, TiFlash, TiCDC]}
-  storageClasses:
-  - {name: Standard, type: gp3, iops: 3000, throughput: 125, minSize: 200Gi, maxSize: 4Ti, resizeCooldown: 6h}
-  networkLimits: {vpcCIDRs: [10.250.0.0/15], minPrefix: 16, maxPrefix: 23}
-  timeouts: {shootCreate: 60m, peerAccept: 168h}`,
-	"Provider": `
-metadata: {name: core-aws, namespace: infra}
-spec:
-  type: aws-gardener
-  account: acme
-  project: core
-  credentials: {secretRef: {name: core-aws}}
-  aws: {accountID: "123456789012", partition: aws}
-  dns: {parentZoneID: Z0123, domain: clusters.example.com}`,
-	"Network": `
-metadata: {name: n1, namespace: infra}
-spec:
-  provider: core-aws
-  account: acme
-  tenantProject: "1234"
-  region: us-west-2
-  zones: [us-west-2a, us-west-2b, us-west-2c]
-  shootName: n-3f9ac21
-  cidr: {vpc: 10.250.0.0/16, pods: 100.64.0.0/11, services: 100.104.0.0/13}
-  kubernetesVersion: "1.33"
-  purpose: production
-  maintenanceWindow: {begin: "220000+0000", end: "230000+0000"}
-  systemPool: {machineClass: 4C16G, minimum: 2, maximum: 3}
-  hibernation: {mode: Never}
-  dns: {visibility: Private}
-  bucket: {retain: true}
-  o11y: {enabled: true}`,
-	"Cluster": `
-metadata: {name: c1, namespace: infra}
-spec:
-  network: n1
-  displayName: orders
-  version: v8.5.2
-  operator: V1
-  topology:
-    pd: {replicas: 3, machineClass: 4C16G, storage: {size: 20Gi, class: Standard}}
-    tidb: {replicas: 2, machineClass: 8C32G}
-    tikv: {replicas: 3, machineClass: 8C32G, storage: {size: 500Gi, class: Standard}}
-    tiflash: {replicas: 0, machineClass: 8C32G, storage: {size: 500Gi, class: Standard}}
-  port: 4000
-  rootPasswordSecretRef: {name: c1-root}
-  paused: false
-  bootstrap: {mode: Empty}
-  encryption: {mode: ServiceManaged, customerKeyARN: ""}
-  endpoints:
-    public: {enabled: false, allowCIDRs: []}
-    private: {enabled: true, allowedPrincipals: ["arn:aws:iam::123456789012:root"]}
-  backupPolicy: {schedule: Daily, timeUTC: "02:00", retentionDays: 7, pitr: false}
-  retainBackups: true
-  changeWindow: Immediate`,
-}
-
-// minimal objects hold the required fields only.
-var minimal = map[string]string{
-	"Account": `
-metadata: {name: acme}
-spec: {tenantID: "1"}`,
-	"ProviderType": `
-metadata: {name: t}
-spec:
-  cloud: AWS
-  gardener: {cloudProfile: {name: aws}, kubernetesVersion: "1.33"}
-  regions: [{name: us-west-2, zones: [us-west-2a]}]
-  machineClasses: [{name: 4C16G, vcpu: 4, memory: 16Gi, machineType: m5.xlarge}]
-  storageClasses: [{name: Standard, type: gp3}]`,
-	"Provider": `
-metadata: {name: p}
-spec: {type: t, account: acme, credentials: {secretRef: {name: s}}, aws: {accountID: "123456789012"}}`,
-	"Network": `
-metadata: {name: net}
-spec: {provider: prov, region: us-west-2}`,
-	"Cluster": `
-metadata: {name: c}
-spec:
-  network: net
-  version: v8.5.2
-  topology:
-    pd: {replicas: 1, machineClass: 4C16G}
-    tidb: {replicas: 1, machineClass: 4C16G}
-    tikv: {replicas: 3, machineClass: 4C16G, storage: {size: 200Gi}}
-  rootPasswordSecretRef: {name: r}`,
-}
-
-// set is fields to set, by dotted path; remove removes one.
-type set map[string]any
-
-type removed struct{}
-
-var remove = removed{}
-
-func load(t *testing.T) map[string]*crdtest.Kind {
+// kinds are the schemas and the tables of this group.
+func load(t *testing.T) (map[string]*crdtest.Kind, []admissioncases.Kind) {
 	t.Helper()
-	kinds, err := crdtest.Load(crdFolder)
+	schemas, err := crdtest.Load("../../config/crd")
 	require.NoError(t, err)
-	delete(kinds, "Balancer") // of another group, see api/balancer
-	return kinds
+	tables, err := admissioncases.Load()
+	require.NoError(t, err)
+	return schemas, tables
 }
 
-func object(t *testing.T, kind, manifest string, changes set) map[string]any {
-	t.Helper()
-	o := map[string]any{}
-	raw, err := yaml.YAMLToJSONStrict([]byte(manifest))
-	require.NoError(t, err)
-	require.NoError(t, utiljson.Unmarshal(raw, &o)) // whole numbers become int64, as in an API server
-	o["apiVersion"], o["kind"] = "cloud.pingcap.com/v1", kind
-	for path, value := range changes {
-		fields := strings.Split(path, ".")
-		if value == remove {
-			unstructured.RemoveNestedField(o, fields...)
-			continue
-		}
-		require.NoError(t, unstructured.SetNestedField(o, normal(t, value), fields...))
+// must returns the object of a table's method.
+func must(t *testing.T) func(o map[string]any, err error) map[string]any {
+	return func(o map[string]any, err error) map[string]any {
+		t.Helper()
+		require.NoError(t, err)
+		return o
 	}
-	return o
 }
 
-// normal turns a Go literal into what JSON decodes to.
-func normal(t *testing.T, value any) any {
-	raw, err := yaml.Marshal(map[string]any{"v": value})
-	require.NoError(t, err)
-	out := map[string]any{}
-	require.NoError(t, yaml.Unmarshal(raw, &out))
-	u := unstructured.Unstructured{}
-	js, err := yaml.YAMLToJSON(append([]byte("apiVersion: v1\nkind: X\n"), raw...))
-	require.NoError(t, err)
-	require.NoError(t, u.UnmarshalJSON(js))
-	return u.Object["v"]
-}
-
-func TestEveryCRDIsValid(t *testing.T) {
-	kinds := load(t) // structural schema, CEL compilation and cost
-	require.Len(t, kinds, len(bases))
-	for kind, k := range kinds {
-		for name, manifests := range map[string]map[string]string{"full": bases, "minimal": minimal} {
-			o := object(t, kind, manifests[kind], nil)
-			require.Empty(t, k.Unknown(o), "%s %s: fields that the schema does not know", name, kind)
-			require.Empty(t, k.Create(o), "%s %s", name, kind)
-			require.Empty(t, k.Update(o, o), "%s %s: a change of nothing", name, kind)
-			require.Empty(t, k.Update(k.Default(o), o), "%s %s: defaults are no change", name, kind)
+func TestEveryKindHasATable(t *testing.T) {
+	schemas, tables := load(t) // structural schema, CEL compilation and cost
+	scheme := runtime.NewScheme()
+	require.NoError(t, v1.AddToScheme(scheme))
+	var want, got []string
+	for kind, goType := range scheme.KnownTypes(v1.GroupVersion) {
+		if goType.PkgPath() == "github.com/tidbcloud/infra-orchestrator/api/v1" && !strings.HasSuffix(kind, "List") {
+			want = append(want, kind)
+		}
+	}
+	for _, table := range tables {
+		got = append(got, table.Kind)
+	}
+	require.ElementsMatch(t, want, got)
+	for _, table := range tables {
+		k := schemas[table.Kind]
+		for name, o := range map[string]map[string]any{"full": must(t)(table.With(nil)), "minimal": must(t)(table.Small(nil))} {
+			require.Empty(t, k.Unknown(o), "%s %s: fields that the schema does not know", name, table.Kind)
+			require.Empty(t, k.Create(o), "%s %s", name, table.Kind)
+			require.Empty(t, k.Update(o, o), "%s %s: a change of nothing", name, table.Kind)
+			require.Empty(t, k.Update(k.Default(o), o), "%s %s: defaults are no change", name, table.Kind)
 		}
 	}
 }
 
-// rule is one rule of a schema with an object that passes and one that fails.
-type rule struct {
-	kind string
-	pass set // over the base
-	fail set
-	says string // the refusal holds it
-	// from, when not nil, is the object before: pass and fail are changes of it.
-	from set
-}
-
-func check(t *testing.T, rules map[string]rule) {
-	kinds := load(t)
-	for name, r := range rules {
-		t.Run(name, func(t *testing.T) {
-			k := kinds[r.kind]
-			admit := func(changes set) field.ErrorList {
-				o := object(t, r.kind, bases[r.kind], changes)
-				if r.from == nil {
-					return k.Create(o)
+func TestRules(t *testing.T) {
+	schemas, tables := load(t)
+	for _, table := range tables {
+		k := schemas[table.Kind]
+		for _, c := range table.Cases {
+			t.Run(table.Kind+"/"+c.Name, func(t *testing.T) {
+				admit := func(changes admissioncases.Changes) field.ErrorList {
+					o := must(t)(table.With(changes))
+					if c.From == nil {
+						return k.Create(o)
+					}
+					from := must(t)(table.With(*c.From))
+					require.Equal(t, c.InProcess == "", len(k.Create(from)) == 0, "inProcess is for objects that an API server does not admit")
+					return k.Update(o, from)
 				}
-				return k.Update(o, object(t, r.kind, bases[r.kind], r.from))
+				require.Empty(t, admit(c.Pass), "must pass")
+				refused := admit(c.Fail)
+				require.NotEmpty(t, refused, "must be refused")
+				for _, err := range refused {
+					if nameOf(err) == c.Path && strings.Contains(err.ErrorBody(), c.Says) {
+						return
+					}
+				}
+				t.Errorf("want %s: ...%s...\nhave %v", c.Path, c.Says, refused.ToAggregate())
+			})
+		}
+	}
+}
+
+// nameOf is the field of an error, empty for the whole object.
+func nameOf(err *field.Error) string {
+	if err.Field == "<nil>" {
+		return ""
+	}
+	return err.Field
+}
+
+func TestDefaults(t *testing.T) {
+	schemas, tables := load(t)
+	for _, table := range tables {
+		t.Run(table.Kind, func(t *testing.T) {
+			want := must(t)(admissioncases.Whole(table.Defaults))
+			require.Equal(t, want, schemas[table.Kind].Default(must(t)(table.Small(nil)))["spec"])
+		})
+	}
+}
+
+// An object that is half given gets the other half.
+func TestDefaultsInsideOfGivenObjects(t *testing.T) {
+	type given = admissioncases.Changes
+	schemas, tables := load(t)
+	for name, c := range map[string]struct {
+		kind    string
+		given   given
+		path    string
+		becomes any
+	}{
+		"one range":       {"Network", given{"spec.cidr": map[string]any{"vpc": "172.16.0.0/16"}}, "spec.cidr.pods", "100.64.0.0/11"},
+		"half a window":   {"Network", given{"spec.maintenanceWindow": map[string]any{"begin": "210000+0000"}}, "spec.maintenanceWindow.end", "230000+0000"},
+		"half a pool":     {"Network", given{"spec.systemPool": map[string]any{"maximum": 5}}, "spec.systemPool.minimum", int64(2)},
+		"one endpoint":    {"Cluster", given{"spec.endpoints": map[string]any{"public": map[string]any{}}}, "spec.endpoints.private.enabled", true},
+		"a backup time":   {"Cluster", given{"spec.backupPolicy": map[string]any{"timeUTC": "03:00"}}, "spec.backupPolicy.retentionDays", int64(7)},
+		"encryption {}":   {"Cluster", given{"spec.encryption": map[string]any{}}, "spec.encryption.mode", "ServiceManaged"},
+		"one prefix":      {"ProviderType", given{"spec.networkLimits": map[string]any{"minPrefix": 18}}, "spec.networkLimits.maxPrefix", int64(23)},
+		"one timeout":     {"ProviderType", given{"spec.timeouts": map[string]any{"wake": "1h"}}, "spec.timeouts.shootDelete", "90m"},
+		"TiFlash's class": {"Cluster", given{"spec.topology.tiflash": map[string]any{"replicas": 1, "machineClass": "8C32G", "storage": map[string]any{"size": "1Ti"}}}, "spec.topology.tiflash.storage.class", "Standard"},
+		"a dialect":       {"Import", given{"spec.format": "CSV", "spec.csv": map[string]any{"header": false}}, "spec.csv.nullValue", `\N`},
+		"a GCP peer":      {"NetworkPeer", given{"spec.target": nil, "spec.external": map[string]any{"gcp": map[string]any{"projectID": "cust-prod", "network": "default"}}}, "spec.external.gcp.exportCustomRoutes", true},
+		"half of tls":     {"TiCDC", given{"spec.tls": map[string]any{"enabled": false}}, "spec.tls.certDuration", "8760h"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, table := range tables {
+				if table.Kind != c.kind {
+					continue
+				}
+				o := must(t)(table.Small(c.given))
+				require.Empty(t, schemas[c.kind].Create(o))
+				got, found, err := unstructured.NestedFieldNoCopy(schemas[c.kind].Default(o), strings.Split(c.path, ".")...)
+				require.NoError(t, err)
+				require.True(t, found, c.path)
+				require.Equal(t, c.becomes, got)
+				return
 			}
-			require.Empty(t, admit(r.pass), "must pass")
-			refused := admit(r.fail).ToAggregate()
-			require.Error(t, refused, "must be refused")
-			require.Contains(t, refused.Error(), r.says)
+			t.Fatal("no such kind")
 		})
 	}
 }

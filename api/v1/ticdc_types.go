@@ -14,7 +14,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.downstream.clusterName) || self.downstream.clusterName != self.upstream.clusterName",fieldPath=".downstream.clusterName",message="must be another Cluster than upstream.clusterName: a Cluster cannot replicate to itself"
 type TiCDCSpec struct {
 	// Network is the name of the Network where it runs. Immutable.
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another TiCDC in another Network"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another TiCDC in another Network",messageExpression="'was ' + oldSelf + ' and is immutable; create another TiCDC in another Network'"
 	Network ReferenceName `json:"network"`
 	// Upstream is where the changes come from. Immutable.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another TiCDC of another Cluster"
@@ -33,7 +33,7 @@ type TiCDCSpec struct {
 	MachineClass ClassName `json:"machineClass,omitempty"`
 	// Version of TiCDC; the upstream's by default.
 	// +kubebuilder:validation:MaxLength=16
-	// +kubebuilder:validation:Pattern=`^(v[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3})?$`
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^(v[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3})?$')`,message="must be a version of TiCDC, such as v8.5.2; leave it out for that of the upstream"
 	// +optional
 	Version string `json:"version,omitempty"`
 	// Start says from when on changes are replicated. Immutable.
@@ -67,7 +67,7 @@ type TiCDCSpec struct {
 // FilterRule is a rule of TiCDC's table filter, such as shop.* or !shop.log_*.
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=256
-// +kubebuilder:validation:Pattern=`^!?[^\s!]\S*$`
+// +kubebuilder:validation:XValidation:rule=`self.matches(r'^!?[^\s!]\S*$')`,message="must be a rule of TiCDC such as shop.* or !shop.log_*, without spaces"
 type FilterRule string
 
 // TiCDCUpstream is where the changes come from.
@@ -94,22 +94,22 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.type != 'MySQL' || !has(self.uri) || size(self.uri) == 0 || self.uri.startsWith('mysql://') || self.uri.startsWith('tidb://')",fieldPath=".uri",message="must begin with mysql:// or tidb:// when type is MySQL"
 // +kubebuilder:validation:XValidation:rule="self.type != 'Kafka' || !has(self.uri) || size(self.uri) == 0 || self.uri.startsWith('kafka://')",fieldPath=".uri",message="must begin with kafka:// when type is Kafka"
 // +kubebuilder:validation:XValidation:rule="self.type != 'Storage' || !has(self.uri) || size(self.uri) == 0 || self.uri.startsWith('s3://') || self.uri.startsWith('gs://')",fieldPath=".uri",message="must begin with s3:// or gs:// when type is Storage"
-// +kubebuilder:validation:XValidation:rule="self.type != 'MySQL' || has(self.secretRef)",fieldPath=".secretRef",message="is required with type MySQL: the Secret holds user and password"
-// +kubebuilder:validation:XValidation:rule="self.type != 'TiDBCluster' || !has(self.secretRef)",fieldPath=".secretRef",message="does not go with type TiDBCluster, whose user we make; remove it"
+// +kubebuilder:validation:XValidation:rule="!has(self.uri) || (!self.uri.matches('^[a-z0-9+]+://[^/?]*@') && !self.uri.matches('(?i)[?&](sasl-password|access-key|secret-access-key|session-token|credentials-file)='))",fieldPath=".uri",reason=FieldValueForbidden,message="must not have credentials: they belong into a Secret, see secretRef"
+// +kubebuilder:validation:XValidation:rule=`!has(self.uri) || self.uri.matches(r'^([a-z][a-z0-9+]*://\S+)?$')`,fieldPath=".uri",message="must be a URI such as kafka://host:9092/topic"
+// +kubebuilder:validation:XValidation:rule="self.type != 'MySQL' || has(self.secretRef)",fieldPath=".secretRef",reason=FieldValueRequired,message="is required with type MySQL: the Secret holds user and password"
+// +kubebuilder:validation:XValidation:rule="self.type != 'TiDBCluster' || !has(self.secretRef)",fieldPath=".secretRef",reason=FieldValueForbidden,message="does not go with type TiDBCluster, whose user we make; remove it"
 type TiCDCDownstream struct {
 	// Type is TiDBCluster, MySQL, Kafka or Storage. Immutable.
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another TiCDC to another type of downstream"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another TiCDC to another type of downstream",messageExpression="'was ' + oldSelf + ' and is immutable; create another TiCDC to another type of downstream'"
 	Type TiCDCDownstreamType `json:"type"`
 	// ClusterName is the name of the Cluster of type TiDBCluster.
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$`
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$')`,message="must be the name of a Cluster: lower-case letters, digits, dashes and dots, with a letter or digit at both ends"
 	// +optional
 	ClusterName string `json:"clusterName,omitempty"`
 	// URI of the other types, without credentials, such as
 	// kafka://host:9092/topic?partition-num=3.
 	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:Pattern=`^([a-z][a-z0-9+]*://\S+)?$`
-	// +kubebuilder:validation:XValidation:rule="!self.matches('^[a-z0-9+]+://[^/?]*@') && !self.matches('(?i)[?&](sasl-password|access-key|secret-access-key|session-token|credentials-file)=')",message="must not have credentials: they belong into a Secret, see secretRef"
 	// +optional
 	URI string `json:"uri,omitempty"`
 	// SecretRef names a Secret with the credentials: user and password of
@@ -120,8 +120,8 @@ type TiCDCDownstream struct {
 }
 
 // TiCDCStart says from when on changes are replicated.
-// +kubebuilder:validation:XValidation:rule="self.mode != 'TSO' || self.?tso.orValue(0) > 0",fieldPath=".tso",message="is required with mode TSO"
-// +kubebuilder:validation:XValidation:rule="self.mode == 'TSO' || self.?tso.orValue(0) == 0",fieldPath=".tso",message="goes with mode TSO only; remove it or set mode to TSO"
+// +kubebuilder:validation:XValidation:rule="self.mode != 'TSO' || self.?tso.orValue(0) > 0",fieldPath=".tso",reason=FieldValueRequired,message="is required with mode TSO"
+// +kubebuilder:validation:XValidation:rule="self.mode == 'TSO' || self.?tso.orValue(0) == 0",fieldPath=".tso",reason=FieldValueForbidden,message="goes with mode TSO only; remove it or set mode to TSO"
 type TiCDCStart struct {
 	// Mode is Now, or TSO to begin at that timestamp.
 	// +kubebuilder:validation:Enum=Now;TSO
@@ -142,7 +142,7 @@ type TiCDCTLS struct {
 	Enabled *bool `json:"enabled,omitempty"`
 	// CertDuration is the lifetime of certificates; they are renewed when two
 	// thirds have passed.
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('24h')",message="must be at least 24h, so that there is time to renew"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]{1,6}(h|m|s))+$') || duration(self) >= duration('24h')",message="must be at least 24h, so that there is time to renew"
 	// +kubebuilder:default="8760h"
 	// +optional
 	CertDuration Duration `json:"certDuration,omitempty"`

@@ -116,11 +116,11 @@ func (k *Kind) Create(object map[string]any) field.ErrorList {
 	o := k.Default(object)
 	errs := validation.ValidateCustomResource(nil, o, k.openAPI)
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, k.Structural, o)...)
-	if len(errs) > 0 {
-		return errs // rules are not run over a malformed object
+	if blocked(errs) {
+		return errs
 	}
-	errs, _ = k.rules.Validate(context.Background(), nil, k.Structural, o, nil, celconfig.RuntimeCELCostBudget)
-	return errs
+	more, _ := k.rules.Validate(context.Background(), nil, k.Structural, o, nil, celconfig.RuntimeCELCostBudget)
+	return append(errs, more...)
 }
 
 // Update returns what an API server says to a change of old, which need not be
@@ -130,11 +130,23 @@ func (k *Kind) Update(object, old map[string]any) field.ErrorList {
 	correlated := common.NewCorrelatedObject(o, before, &model.Structural{Structural: k.Structural})
 	errs := validation.ValidateCustomResourceUpdate(nil, o, before, k.openAPI, validation.WithRatcheting(correlated))
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, k.Structural, o)...)
-	if len(errs) > 0 {
+	if blocked(errs) {
 		return errs
 	}
-	errs, _ = k.rules.Validate(context.Background(), nil, k.Structural, o, before, celconfig.RuntimeCELCostBudget, cel.WithRatcheting(correlated))
-	return errs
+	more, _ := k.rules.Validate(context.Background(), nil, k.Structural, o, before, celconfig.RuntimeCELCostBudget, cel.WithRatcheting(correlated))
+	return append(errs, more...)
+}
+
+// blocked reports whether an API server leaves the CEL rules out, as the object
+// is too malformed for them.
+func blocked(errs field.ErrorList) bool {
+	for _, err := range errs {
+		switch err.Type {
+		case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
+			return true
+		}
+	}
+	return false
 }
 
 // Decode reads a manifest in YAML or JSON as an API server does: whole numbers
