@@ -43,6 +43,10 @@ test-e2e: build ## End to end on a devstack: through the Kubernetes API, up and 
 bench: build ## Measure against a plain reconciler and bare Temporal (test/bench); ARGS="-n 200 -json" (-help lists them)
 	cd test/bench && go build -o ../../$(BIN)/bench . && ../../$(BIN)/bench $(ARGS)
 
+.PHONY: chaos
+chaos: build ## Everything that may go wrong, at every step; about an hour. CHAOS_LANES=5, CHAOS_SEED=1, ARGS="-run TestKill"
+	cd test && CHAOS=full go test -vet=off -count=1 -timeout 150m -v ./chaos $(ARGS)
+
 .PHONY: ui-check
 ui-check: build ## Start a stack, look at the Temporal UI in a headless browser; screenshots go to .cache/ui
 	hack/ui-check
