@@ -28,13 +28,14 @@ type options struct {
 	runtime.Flags
 	leaderElect bool
 	resync      time.Duration
+	balancers   balancerOptions
 }
 
 func (o *options) validate() error {
 	if o.resync < time.Second {
-		return errors.Join(o.Validate(), fmt.Errorf("--resync is %s, want at least 1s", o.resync))
+		return errors.Join(o.Validate(), o.balancers.validate(), fmt.Errorf("--resync is %s, want at least 1s", o.resync))
 	}
-	return o.Validate()
+	return errors.Join(o.Validate(), o.balancers.validate())
 }
 
 func newCommand() *cobra.Command {
@@ -48,7 +49,8 @@ namespace and signal their workflows in Temporal.
 For each object the bridge adds a finalizer and an identity, in one patch, and
 then tells the workflow <kind>/<namespace>/<name> the object's generation; the
 signal starts the workflow when it does not run. All else is done by the
-workers. While Temporal is away the bridge goes on watching, tries again every
+workers. It also keeps the Schedule of the Balancers, of all namespaces, and
+starts a sweep when one has changed (docs/balancing.md). While Temporal is away the bridge goes on watching, tries again every
 30 s at most, and catches up by itself.
 
 Any number of bridges may run: with --leader-elect one of them signals, the
@@ -83,6 +85,7 @@ infra_bridge_signal_duration_seconds{kind}, and controller-runtime's.`,
 	o.AddTo(fs, ":8080", ":8081")
 	fs.BoolVar(&o.leaderElect, "leader-elect", false, "signal only while holding the Lease "+leaseName+" in --namespace")
 	fs.DurationVar(&o.resync, "resync", bridge.DefaultResync, "mean time between two signals of an unchanged object; ±20 %")
+	o.balancers.addTo(fs)
 	return cmd
 }
 
@@ -115,6 +118,9 @@ func run(ctx context.Context, o *options) error {
 	}
 	signaller := bridge.NewSignaller(temporal, mgr.GetEventRecorder("infra-bridge"), log)
 	if err := bridge.Setup(mgr, signaller, o.resync); err != nil {
+		return err
+	}
+	if err := o.balancers.setup(mgr, temporal, log); err != nil {
 		return err
 	}
 	readiness := &runtime.Readiness{

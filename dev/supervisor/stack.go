@@ -124,7 +124,8 @@ func (s *Stack) onStop(stop func()) {
 }
 
 func (s *Stack) startBridge(ctx context.Context) error {
-	return s.startProduct(ctx, processBridge)
+	// As all else here, quicker than in production, where it is 15 s.
+	return s.startProduct(ctx, processBridge, "--balancer-period", "2s")
 }
 
 func (s *Stack) startWorker(ctx context.Context) error {
