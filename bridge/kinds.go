@@ -6,8 +6,8 @@ import (
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 )
 
-// kinds that have a lifecycle, hence an object workflow. An Account has none:
-// it is only read.
+// kinds that have a lifecycle, hence an object workflow. The others have a
+// notice, see notices.go.
 var kinds = []string{v1.KindProviderType, v1.KindProvider, v1.KindNetwork, v1.KindCluster}
 
 // Kinds returns the kinds that the bridge watches. The name of a kind is also

@@ -40,7 +40,7 @@ func Setup(mgr manager.Manager, signaller *Signaller, resync time.Duration) erro
 			return err
 		}
 	}
-	return nil
+	return setupNotices(mgr)
 }
 
 // Relevant lets those changes pass that a workflow should hear of: a new
