@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/interceptor"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	"github.com/tidbcloud/infra-orchestrator/activities/ratelimit"
 	"github.com/tidbcloud/infra-orchestrator/faults"
 )
 
@@ -37,6 +38,7 @@ type inbound struct {
 func (i *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
 	info := activity.GetInfo(ctx)
 	start := time.Now()
+	ctx = ratelimit.WithAttempt(ctx)
 	if !info.IsLocalActivity && info.TaskQueue != contract.QueueWaits {
 		var stop func()
 		ctx, stop = keepAlive(ctx)

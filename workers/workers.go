@@ -49,6 +49,8 @@ type Options struct {
 	Activities []Registrar
 	// Teller shows on the custom resources what they wait for.
 	Teller wait.Teller
+	// Limits bound what goes on at once.
+	Limits Limits
 	// Metrics counts activities; see NewMetrics.
 	Metrics *Metrics
 	// Audit writes down what activities change; see audit.NewInterceptor. Nil
@@ -109,17 +111,15 @@ func (o Options) newWorker(ctx context.Context, queue string) (worker.Worker, er
 		background = wait.WithTeller(background, o.Teller)
 	}
 	wo := worker.Options{
-		BackgroundActivityContext:          background,
-		Interceptors:                       o.interceptors(),
-		DeploymentOptions:                  o.Versioning.options(),
-		MaxConcurrentActivityExecutionSize: maxQuick,
-		WorkerStopTimeout:                  stopTimeout,
-		MaxHeartbeatThrottleInterval:       heartbeatThrottle,
-		DefaultHeartbeatThrottleInterval:   heartbeatThrottle,
+		BackgroundActivityContext:        background,
+		Interceptors:                     o.interceptors(),
+		DeploymentOptions:                o.Versioning.options(),
+		WorkerStopTimeout:                stopTimeout,
+		MaxHeartbeatThrottleInterval:     heartbeatThrottle,
+		DefaultHeartbeatThrottleInterval: heartbeatThrottle,
+		DisableWorkflowWorker:            queue == contract.QueueWaits,
 	}
-	if queue == contract.QueueWaits {
-		wo.MaxConcurrentActivityExecutionSize, wo.DisableWorkflowWorker = maxWaits, true
-	}
+	o.Limits.apply(queue, &wo)
 	w := worker.New(o.Client, queue, wo)
 	switch queue {
 	case contract.QueueInfra:

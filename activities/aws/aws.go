@@ -7,17 +7,17 @@
 // What has our name but not our identity is foreign: an Ensure answers
 // Conflict, a Delete lets it be.
 //
-// The SDK repeats nothing by itself, because Temporal does, with the error
-// shown; and because a repeated create hides that the first one worked.
+// The SDK repeats nothing by itself but throttled calls, because Temporal does,
+// with the error shown; and because a repeated create hides that the first one
+// worked. Calls keep within what AWS grants their account (limits.go).
 package aws
 
 import (
 	"context"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	"github.com/tidbcloud/infra-orchestrator/activities/ratelimit"
 )
 
 // Credentials reads a Provider's access key. The management package implements
@@ -37,15 +37,9 @@ type Options struct {
 	// Endpoint replaces all AWS endpoints by an emulator's URL, such as
 	// http://127.0.0.1:4566. Empty means AWS.
 	Endpoint string
-	// Rate and Burst limit the calls to one AWS account, over all services but
-	// Route 53, so that one account's work is throttled here before AWS
-	// throttles everybody in it. Default 20 per second, burst 60.
-	Rate  rate.Limit
-	Burst int
-	// DNSRate and DNSBurst limit the calls to Route 53, which grants an account
-	// five a second. Default 5 per second, burst 10.
-	DNSRate  rate.Limit
-	DNSBurst int
+	// Limits holds the token buckets of the accounts; see allowances. Default: a
+	// pool of its own, without metrics.
+	Limits *ratelimit.Pool
 	// Poll is the interval of the Wait… activities. Default 10 s, 1 s with an
 	// Endpoint.
 	Poll time.Duration
@@ -62,10 +56,9 @@ func (o Options) withDefaults() Options {
 	if o.Endpoint != "" {
 		poll, settlePoll = time.Second, 200*time.Millisecond
 	}
-	setDefault(&o.Rate, 20)
-	setDefault(&o.Burst, 60)
-	setDefault(&o.DNSRate, 5)
-	setDefault(&o.DNSBurst, 10)
+	if o.Limits == nil {
+		o.Limits = ratelimit.NewPool(ratelimit.Options{})
+	}
 	setDefault(&o.Poll, poll)
 	setDefault(&o.Settle, 30*time.Second)
 	setDefault(&o.SettlePoll, settlePoll)

@@ -18,7 +18,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/route53"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
-	"golang.org/x/time/rate"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	"github.com/tidbcloud/infra-orchestrator/faults"
@@ -63,9 +62,8 @@ type factory struct {
 	options Options
 	http    *http.Client
 
-	mu       sync.Mutex
-	sets     map[contract.CloudAccount]versioned
-	limiters map[string]limiters
+	mu   sync.Mutex
+	sets map[contract.CloudAccount]versioned
 }
 
 type versioned struct {
@@ -73,18 +71,14 @@ type versioned struct {
 	clients *clients
 }
 
-// limiters are the token buckets of one account, shared by all its regions.
-type limiters struct{ general, dns *rate.Limiter }
-
 func newFactory(o Options) *factory {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 16
 	return &factory{
 		options: o,
 		// One call may take long (DeleteObjects), but none takes minutes.
-		http:     &http.Client{Transport: transport, Timeout: 60 * time.Second},
-		sets:     map[contract.CloudAccount]versioned{},
-		limiters: map[string]limiters{},
+		http: &http.Client{Transport: transport, Timeout: 60 * time.Second},
+		sets: map[contract.CloudAccount]versioned{},
 	}
 }
 
@@ -118,27 +112,24 @@ func (f *factory) get(ctx context.Context, account contract.CloudAccount) (*clie
 
 // dial makes the clients and asks STS who they are.
 func (f *factory) dial(ctx context.Context, account contract.CloudAccount, id, secret string) (c *clients, err error) {
-	limits := f.limits(account)
-	general := &client{http: f.http, limiter: limits.general, account: account.AccountID}
+	limited := newThrottle(f.options.Limits, account)
 	config := awssdk.Config{
 		Region:      account.Region,
 		Credentials: credentials.NewStaticCredentialsProvider(id, secret, ""),
-		HTTPClient:  general,
-		Retryer:     func() awssdk.Retryer { return awssdk.NopRetryer{} },
+		HTTPClient:  &client{http: f.http},
+		Retryer:     func() awssdk.Retryer { return limited },
 		AppID:       "infra-orchestrator",
 	}
 	if f.options.Endpoint != "" {
 		config.BaseEndpoint = &f.options.Endpoint
 	}
-	dns := config.Copy()
-	dns.HTTPClient = &client{http: f.http, limiter: limits.dns, account: account.AccountID}
 	c = &clients{
 		region:  account.Region,
 		ec2:     ec2.NewFromConfig(config),
 		elb:     elb.NewFromConfig(config),
 		iam:     iam.NewFromConfig(config),
 		kms:     kms.NewFromConfig(config),
-		route53: route53.NewFromConfig(dns),
+		route53: route53.NewFromConfig(config),
 		s3:      s3.NewFromConfig(config, func(o *s3.Options) { o.UsePathStyle = f.options.Endpoint != "" }),
 		sts:     sts.NewFromConfig(config),
 	}
@@ -163,36 +154,12 @@ func (c *clients) whoami(ctx context.Context, account contract.CloudAccount) (co
 	return id, nil
 }
 
-func (f *factory) limits(account contract.CloudAccount) limiters {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	l, ok := f.limiters[account.AccountID]
-	if !ok {
-		l = limiters{rate.NewLimiter(f.options.Rate, f.options.Burst), rate.NewLimiter(f.options.DNSRate, f.options.DNSBurst)}
-		f.limiters[account.AccountID] = l
-	}
-	return l
-}
-
-// client sends requests within the account's rate. It sends bodies from
-// memory: the SDK closes a body as soon as the answer's head arrives, which
-// against servers that answer early breaks the connection and makes a create
-// look failed.
-type client struct {
-	http    *http.Client
-	limiter *rate.Limiter
-	account string
-}
+// client sends bodies from memory: the SDK closes a body as soon as the
+// answer's head arrives, which against servers that answer early breaks the
+// connection and makes a create look failed.
+type client struct{ http *http.Client }
 
 func (c *client) Do(r *http.Request) (*http.Response, error) {
-	if err := c.limiter.Wait(r.Context()); err != nil {
-		if r.Context().Err() != nil {
-			return nil, r.Context().Err()
-		}
-		// The deadline comes before the token would.
-		return nil, faults.New(faults.Throttled, "RateLimited", "AWS account "+c.account,
-			"this control plane's own limit of calls to the account is used up")
-	}
 	if r.Body != nil && r.Body != http.NoBody {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {

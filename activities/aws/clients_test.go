@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
@@ -94,21 +93,4 @@ func TestSDKRepeatsNothing(t *testing.T) {
 	require.Error(t, err)
 	require.True(t, faults.Is(faults.FromAWS(err, "k"), faults.Transient))
 	require.EqualValues(t, 1, others.Load(), "a create that is sent twice may make two")
-}
-
-func TestRateIsOfTheAccount(t *testing.T) {
-	url, _, _ := stsServer(t, "123456789012")
-	f := newFactory(Options{Credentials: &rotating{"AKIA1", "s", "1"}, Endpoint: url, Rate: 0.001, Burst: 1}.withDefaults())
-	_, err := f.get(t.Context(), fakeAccount) // takes the one token
-	require.NoError(t, err)
-	elsewhere := fakeAccount
-	elsewhere.Region = "eu-west-1"
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	_, err = f.get(ctx, elsewhere)
-	require.True(t, faults.Is(err, faults.Throttled), err)
-	other := fakeAccount
-	other.AccountID = "" // another bucket of tokens
-	_, err = f.get(t.Context(), other)
-	require.NoError(t, err)
 }

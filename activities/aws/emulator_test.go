@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	"github.com/tidbcloud/infra-orchestrator/activities/ratelimit"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 )
 
@@ -50,7 +51,7 @@ func newEmulator(t *testing.T) *emulator {
 	}
 	w := newWire()
 	o := Options{
-		Credentials: staticKey{}, Endpoint: url, Rate: 1000, DNSRate: 1000, DNSBurst: 100,
+		Credentials: staticKey{}, Endpoint: url, Limits: ratelimit.NewPool(ratelimit.Options{Share: 1000}),
 		Poll: 50 * time.Millisecond, Settle: 5 * time.Second, SettlePoll: 50 * time.Millisecond,
 	}.withDefaults()
 	f := newFactory(o)

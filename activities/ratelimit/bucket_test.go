@@ -73,3 +73,9 @@ func TestBucketDealsOutTurns(t *testing.T) {
 	}
 	require.Equal(t, 0.0, b.reserve(at(2), patience).after.Seconds(), "a refused attempt holds no token")
 }
+
+func TestShareOfALimit(t *testing.T) {
+	p := NewPool(Options{Share: 0.5})
+	require.Equal(t, Limit{Rate: 10, Burst: 30}, p.bucket(Key{Account: "a"}, Limit{Rate: 20, Burst: 60}).limit)
+	require.Equal(t, Limit{Rate: 0.5, Burst: 1}, p.bucket(Key{Account: "b"}, Limit{Rate: 1, Burst: 1}).limit, "one call at least")
+}

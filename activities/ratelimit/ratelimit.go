@@ -34,6 +34,10 @@ type Limit struct {
 	Burst int
 }
 
+func (l Limit) times(share float64) Limit {
+	return Limit{Rate: l.Rate * share, Burst: max(int(float64(l.Burst)*share), 1)}
+}
+
 // Key names a bucket.
 type Key struct {
 	// Account as the cloud counts: an AWS account, a GCP project.
@@ -58,6 +62,10 @@ type Options struct {
 	MaxDelay time.Duration
 	// Floor is the rate below which no bucket falls. Default 0.2 calls a second.
 	Floor float64
+	// Share is the part of every limit that this process takes: 0.5 where two
+	// share the accounts evenly. More than 1 is for accounts with raised limits.
+	// Default 1.
+	Share float64
 	// Recovery is the time in which a bucket would regain its whole rate.
 	// Default 2 min.
 	Recovery time.Duration
@@ -72,6 +80,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.Patience, 10*time.Second)
 	setDefault(&o.MaxDelay, time.Minute)
 	setDefault(&o.Floor, 0.2)
+	setDefault(&o.Share, 1)
 	setDefault(&o.Recovery, 2*time.Minute)
 	if o.now == nil {
 		o.now = time.Now
@@ -105,7 +114,7 @@ func (p *Pool) bucket(k Key, l Limit) *bucket {
 	defer p.mu.Unlock()
 	b, ok := p.buckets[k]
 	if !ok {
-		b = newBucket(l, p.options)
+		b = newBucket(l.times(p.options.Share), p.options)
 		p.buckets[k] = b
 	}
 	return b

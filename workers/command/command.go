@@ -26,6 +26,8 @@ type options struct {
 	queues       []string
 	audit        audit.Options
 	versioning   workers.Versioning
+	limits       workers.Limits
+	cloudShare   float64
 	interceptors []interceptor.WorkerInterceptor
 }
 
@@ -62,7 +64,10 @@ what cannot be recorded is not done.
 Probes: /healthz is about the process; /readyz is red until the caches of the
 management and garden API are synced and while Temporal does not answer.
 Metrics: infra_activity_attempts_total{activity,outcome},
-infra_activity_duration_seconds{activity}, infra_audit_write_failures_total.`,
+infra_activity_duration_seconds{activity}, infra_audit_write_failures_total, and
+of the calls to each cloud account infra_ratelimit_calls_total{account,service,
+outcome}, infra_ratelimit_wait_seconds_total, infra_ratelimit_throttled_total,
+infra_ratelimit_rate.`,
 		Example: `  # on a laptop, against the devstack
   worker --kubeconfig ./kubeconfig --log-format text
 
@@ -82,12 +87,21 @@ infra_activity_duration_seconds{activity}, infra_audit_write_failures_total.`,
 	o.AddTo(fs, ":8080", ":8081")
 	o.audit.AddTo(fs)
 	o.versioning.AddTo(fs, runtime.Version())
+	o.limits.AddTo(fs)
+	fs.Float64Var(&o.cloudShare, "cloud-share", 1, "part of each cloud account's rate limits that this process takes: 0.5 where two workers run; more than 1 where a limit has been raised")
 	fs.StringSliceVar(&o.queues, "task-queues", workers.Queues(), "task queues to serve: "+strings.Join(workers.Queues(), ", "))
 	return cmd
 }
 
+func shareError(share float64) error {
+	if share > 0 {
+		return nil
+	}
+	return fmt.Errorf("--cloud-share is %g: it must be more than 0", share)
+}
+
 func run(ctx context.Context, o *options) error {
-	if err := errors.Join(o.Validate(), o.audit.Validate(), o.versioning.Validate()); err != nil {
+	if err := errors.Join(o.Validate(), o.audit.Validate(), o.versioning.Validate(), o.limits.Validate(), shareError(o.cloudShare)); err != nil {
 		return err
 	}
 	log, err := o.Log.NewLogger(os.Stderr)

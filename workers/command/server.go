@@ -51,7 +51,7 @@ func (s *server) Start(ctx context.Context) error {
 	}
 	common := workers.Options{
 		Client: s.temporal, Metrics: m, Log: s.log, Interceptors: s.options.interceptors,
-		Audit: auditor, Versioning: s.options.versioning,
+		Audit: auditor, Versioning: s.options.versioning, Limits: s.options.limits,
 	}
 	return errors.Join(both(ctx,
 		func(ctx context.Context) error { return s.serveBalancing(ctx, common) },

@@ -14,12 +14,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/aws"
 	"github.com/tidbcloud/infra-orchestrator/activities/configservice"
 	"github.com/tidbcloud/infra-orchestrator/activities/garden"
 	"github.com/tidbcloud/infra-orchestrator/activities/management"
+	"github.com/tidbcloud/infra-orchestrator/activities/ratelimit"
 	"github.com/tidbcloud/infra-orchestrator/activities/shoot"
 	"github.com/tidbcloud/infra-orchestrator/activities/wake"
 	"github.com/tidbcloud/infra-orchestrator/internal/runtime"
@@ -56,12 +58,25 @@ func newSystems(o *options, cfg runtime.Config) (*systems, error) {
 		return nil, err
 	}
 	credentials := management.Credentials{Activities: s.management}
-	s.aws = aws.New(aws.Options{Credentials: credentials, Endpoint: cfg.AWS.Endpoint})
+	limits, err := newLimits(o)
+	if err != nil {
+		return nil, err
+	}
+	s.aws = aws.New(aws.Options{Credentials: credentials, Endpoint: cfg.AWS.Endpoint, Limits: limits})
 	documents := configservice.New(cfg.ConfigService.URL)
 	s.config = &configservice.Activities{Client: documents}
 	access := &shoot.Access{Garden: s.garden.GetClient(), GardenLive: s.garden.GetAPIReader()}
 	s.shoots = &shoot.Activities{Shoots: access, Documents: documents, Management: s.manager.GetClient(), Poll: shootPoll(cfg)}
 	return s, nil
+}
+
+// newLimits makes the token buckets of the clouds' accounts.
+func newLimits(o *options) (*ratelimit.Pool, error) {
+	m, err := ratelimit.NewMetrics(ctrlmetrics.Registry)
+	if err != nil {
+		return nil, err
+	}
+	return ratelimit.NewPool(ratelimit.Options{Share: o.cloudShare, Metrics: m}), nil
 }
 
 // shootPoll is how often waits in a shoot look without an event. Against an
