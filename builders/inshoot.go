@@ -2,11 +2,9 @@ package builders
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -61,10 +59,10 @@ func ServiceAccounts(plan contract.ClusterPlan, roleARN string) ([]*unstructured
 	return out, nil
 }
 
-// StorageClasses are the cluster's own, with its KMS key; one for each name
-// that the components ask for. New volumes go with their claim; those of the
-// database are set to Retain by the operator.
-func StorageClasses(plan contract.ClusterPlan, keyARN string) ([]*unstructured.Unstructured, error) {
+// StorageClasses are the cluster's own, with its KMS key (on AWS an ARN, on GCP
+// a resource name); one for each name that the components ask for. New volumes
+// go with their claim; those of the database are set to Retain by the operator.
+func StorageClasses(plan contract.ClusterPlan, key string) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	var seen []string
 	for _, c := range plan.Components {
@@ -72,12 +70,12 @@ func StorageClasses(plan contract.ClusterPlan, keyARN string) ([]*unstructured.U
 			continue
 		}
 		seen = append(seen, c.StorageClass)
-		parameters, err := volumeParameters(plan, c, keyARN)
+		provisioner, parameters, err := volumeDriver(plan, c, key)
 		if err != nil {
 			return nil, err
 		}
 		u, err := object(plan, "storage.k8s.io/v1", "StorageClass", c.StorageClass, map[string]any{
-			"provisioner":          "ebs.csi.aws.com",
+			"provisioner":          provisioner,
 			"parameters":           parameters,
 			"reclaimPolicy":        string(corev1.PersistentVolumeReclaimDelete),
 			"volumeBindingMode":    "WaitForFirstConsumer",
@@ -92,7 +90,24 @@ func StorageClasses(plan contract.ClusterPlan, keyARN string) ([]*unstructured.U
 	return out, nil
 }
 
-func volumeParameters(plan contract.ClusterPlan, c contract.Component, keyARN string) (map[string]string, error) {
+// volumeDriver is the cloud's provisioner with its parameters.
+func volumeDriver(plan contract.ClusterPlan, c contract.Component, key string) (provisioner string, parameters map[string]string, err error) {
+	if plan.EncryptionMode != "None" && key == "" {
+		return "", nil, invalid(plan.Ref.String(), "storage class %s has no KMS key, but the encryption mode is %s", c.StorageClass, plan.EncryptionMode)
+	}
+	if plan.EncryptionMode == "None" {
+		key = ""
+	}
+	switch providerType(plan.Cloud) {
+	case ProviderAWS:
+		return "ebs.csi.aws.com", ebsParameters(plan, c, key), nil
+	case ProviderGCP:
+		return "pd.csi.storage.gke.io", pdParameters(c, key), nil
+	}
+	return "", nil, invalid(plan.Ref.String(), "there are no volumes on cloud %q; use AWS or GCP", plan.Cloud)
+}
+
+func ebsParameters(plan contract.ClusterPlan, c contract.Component, keyARN string) map[string]string {
 	p := map[string]string{"type": c.DiskType, "tagSpecification_1": v1.TagID + "=" + plan.Ref.ID}
 	if c.IOPS > 0 {
 		p["iops"] = strconv.Itoa(int(c.IOPS))
@@ -100,14 +115,28 @@ func volumeParameters(plan contract.ClusterPlan, c contract.Component, keyARN st
 	if c.Throughput > 0 && c.DiskType == "gp3" {
 		p["throughput"] = strconv.Itoa(int(c.Throughput))
 	}
-	if plan.EncryptionMode == "None" {
-		return p, nil
+	if keyARN != "" {
+		p["encrypted"], p["kmsKeyId"] = "true", keyARN
 	}
-	if keyARN == "" {
-		return nil, invalid(plan.Ref.String(), "storage class %s has no KMS key, but the encryption mode is %s", c.StorageClass, plan.EncryptionMode)
+	return p
+}
+
+// pdParameters provision performance for Hyperdisks only: that of a persistent
+// disk follows its size.
+func pdParameters(c contract.Component, key string) map[string]string {
+	p := map[string]string{"type": c.DiskType}
+	if strings.HasPrefix(c.DiskType, "hyperdisk-") {
+		if c.IOPS > 0 {
+			p["provisioned-iops-on-create"] = strconv.Itoa(int(c.IOPS))
+		}
+		if c.Throughput > 0 {
+			p["provisioned-throughput-on-create"] = strconv.Itoa(int(c.Throughput)) + "Mi"
+		}
 	}
-	p["encrypted"], p["kmsKeyId"] = "true", keyARN
-	return p, nil
+	if key != "" {
+		p["disk-encryption-kms-key"] = key
+	}
+	return p
 }
 
 // RootPasswordSecret is the copy of the root password in the shoot.
@@ -130,87 +159,66 @@ func TidbInitializer(plan contract.ClusterPlan, config *configservice.ClusterCon
 	}})
 }
 
-// Service is where applications reach the database: an NLB, internal unless
-// the plan is public.
+// Service is where applications reach the database: an NLB on AWS, a
+// passthrough load balancer on GCP; internal unless the plan is public.
 func Service(plan contract.ClusterPlan) (*unstructured.Unstructured, error) {
 	spec := map[string]any{
 		"type": string(corev1.ServiceTypeLoadBalancer),
-		// Local keeps the client's address; the NLB's health check then leaves
-		// out nodes without TiDB.
+		// Local keeps the client's address; the load balancer's health check
+		// then leaves out nodes without TiDB.
 		"externalTrafficPolicy": string(corev1.ServiceExternalTrafficPolicyLocal),
-		"selector": map[string]string{
-			"app.kubernetes.io/name": "tidb-cluster", "app.kubernetes.io/managed-by": "tidb-operator",
-			"app.kubernetes.io/instance": plan.Name, "app.kubernetes.io/component": "tidb",
-		},
-		"ports": []map[string]any{{"name": "mysql", "protocol": "TCP", "port": plan.Port, "targetPort": tidbPort}},
+		"selector":              tidbSelector(plan),
+		"ports":                 []map[string]any{{"name": "mysql", "protocol": "TCP", "port": plan.Port, "targetPort": tidbPort}},
 	}
-	scheme := "internal"
-	if plan.Public {
-		scheme = "internet-facing"
-		if len(plan.PublicCIDRs) > 0 {
-			spec["loadBalancerSourceRanges"] = plan.PublicCIDRs
-		}
+	if plan.Public && len(plan.PublicCIDRs) > 0 {
+		spec["loadBalancerSourceRanges"] = plan.PublicCIDRs
 	}
 	u, err := object(plan, "v1", "Service", ServiceName, map[string]any{"spec": spec})
 	if err != nil {
 		return nil, err
 	}
-	const prefix = "service.beta.kubernetes.io/aws-load-balancer-"
 	a := u.GetAnnotations()
+	if providerType(plan.Cloud) == ProviderGCP {
+		if !plan.Public {
+			a["networking.gke.io/load-balancer-type"] = "Internal"
+		}
+	} else {
+		annotateNLB(a, plan.Public)
+	}
+	u.SetAnnotations(a)
+	return u, nil
+}
+
+// annotateNLB says what the AWS Load Balancer Controller is to make.
+func annotateNLB(a map[string]string, public bool) {
+	const prefix = "service.beta.kubernetes.io/aws-load-balancer-"
 	tags := make([]string, 0, len(a))
 	for _, k := range []string{v1.TagID, v1.TagKind, v1.TagName, v1.TagEnv} {
 		tags = append(tags, k+"="+a[k])
+	}
+	scheme := "internal"
+	if public {
+		scheme = "internet-facing"
 	}
 	a[prefix+"type"] = "external" // handled by the AWS Load Balancer Controller, as an NLB
 	a[prefix+"nlb-target-type"] = "instance"
 	a[prefix+"scheme"] = scheme
 	a[prefix+"cross-zone-load-balancing-enabled"] = "true"
 	a[prefix+"additional-resource-tags"] = strings.Join(tags, ",")
-	u.SetAnnotations(a)
-	return u, nil
 }
 
-// BackupSchedule takes snapshots of the whole cluster into the Network's
-// bucket, and deletes those that are older than the policy keeps them.
-func BackupSchedule(plan contract.ClusterPlan, config *configservice.ClusterConfig) (*unstructured.Unstructured, error) {
-	cron, err := cronOf(plan)
-	if err != nil {
-		return nil, err
+// tidbSelector finds the cluster's TiDB Pods, which each operator labels in
+// its own way.
+func tidbSelector(plan contract.ClusterPlan) map[string]string {
+	if plan.Operator == OperatorV2 {
+		return map[string]string{
+			"pingcap.com/managed-by": "tidb-operator", "pingcap.com/cluster": plan.Name, "pingcap.com/component": "tidb",
+		}
 	}
-	if config.Images.Backup == "" {
-		return nil, invalid(plan.Ref.String(), "the configuration has no backup image, which a backup schedule needs")
+	return map[string]string{
+		"app.kubernetes.io/name": "tidb-cluster", "app.kubernetes.io/managed-by": "tidb-operator",
+		"app.kubernetes.io/instance": plan.Name, "app.kubernetes.io/component": "tidb",
 	}
-	template := map[string]any{
-		"backupMode": "snapshot",
-		"toolImage":  config.Images.Backup,
-		// The role of the service account, on both sides: no key leaves it.
-		"serviceAccount": contract.ServiceAccountBackup,
-		"br":             map[string]any{"cluster": plan.Name, "clusterNamespace": plan.Namespace, "sendCredToTikv": false},
-		"s3": map[string]any{
-			"provider": "aws", "region": plan.Account.Region, "bucket": plan.BucketName, "prefix": plan.BackupPrefix() + "/automatic",
-		},
-		"cleanPolicy": "Delete",
-	}
-	spec := map[string]any{"schedule": cron, "backupTemplate": template}
-	if plan.BackupRetainDays > 0 {
-		spec["maxReservedTime"] = (time.Duration(plan.BackupRetainDays) * 24 * time.Hour).String()
-	}
-	return object(plan, pingcapAPIVersion, "BackupSchedule", BackupScheduleName, map[string]any{"spec": spec})
-}
-
-// cronOf is the schedule in UTC; Weekly is on Sundays.
-func cronOf(plan contract.ClusterPlan) (string, error) {
-	at, err := time.Parse("15:04", plan.BackupTimeUTC)
-	if err != nil {
-		return "", invalid(plan.Ref.String(), "backup time %q does not look like 02:00", plan.BackupTimeUTC)
-	}
-	switch plan.BackupSchedule {
-	case "Daily":
-		return fmt.Sprintf("%d %d * * *", at.Minute(), at.Hour()), nil
-	case "Weekly":
-		return fmt.Sprintf("%d %d * * 0", at.Minute(), at.Hour()), nil
-	}
-	return "", invalid(plan.Ref.String(), "backup schedule %q is neither Daily nor Weekly", plan.BackupSchedule)
 }
 
 // RetainBackupPatch makes the operator keep a backup's files when its custom

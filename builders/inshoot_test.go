@@ -12,13 +12,16 @@ import (
 )
 
 func clusterPlan() contract.ClusterPlan {
-	pool := func(dedicated string) []contract.MachinePool {
-		return []contract.MachinePool{{Name: "p", Dedicated: dedicated}}
+	pool := func(dedicated string) (out []contract.MachinePool) {
+		for _, zone := range []string{"us-west-2a", "us-west-2b", "us-west-2c"} {
+			out = append(out, contract.MachinePool{Name: "p", Dedicated: dedicated, Zones: []string{zone}})
+		}
+		return out
 	}
 	return contract.ClusterPlan{
 		Ref:     contract.ObjectRef{Kind: "Cluster", Namespace: "infra", Name: "c1", ID: "fedcba9876543210"},
 		Account: contract.CloudAccount{Region: "us-west-2"},
-		Env:     "dev", Operator: "V1", Version: "v8.5.2", Namespace: "tidb-fedcba98", Name: "db", Port: 4001,
+		Cloud:   "AWS", Env: "dev", Operator: "V1", Version: "v8.5.2", Namespace: "tidb-fedcba98", Name: "db", Port: 4001,
 		Components: []contract.Component{
 			{Name: "pd", Replicas: 3, VCPU: 4, Memory: "16Gi", StorageSize: "20Gi", StorageClass: "standard-fedcba98", DiskType: "gp3", IOPS: 3000, Throughput: 125, Pools: pool("pd")},
 			{Name: "tikv", Replicas: 3, VCPU: 8, Memory: "32Gi", StorageSize: "500Gi", StorageClass: "standard-fedcba98", DiskType: "gp3", IOPS: 3000, Throughput: 125, Pools: pool("tikv")},
@@ -28,6 +31,29 @@ func clusterPlan() contract.ClusterPlan {
 		EncryptionMode: "ServiceManaged", BucketName: "ic-01234567-789012-data", RoleName: "ic-fedcba98-db",
 		BackupSchedule: "Daily", BackupTimeUTC: "02:30", BackupRetainDays: 7,
 	}
+}
+
+func gcpClusterPlan() contract.ClusterPlan {
+	p := clusterPlan()
+	p.Cloud = "GCP"
+	p.Account = contract.CloudAccount{Region: "us-central1", ProjectID: "core-prod"}
+	for i := range p.Components {
+		switch c := &p.Components[i]; c.DiskType {
+		case "gp3":
+			c.DiskType = "pd-ssd"
+		case "io1":
+			c.DiskType = "hyperdisk-balanced"
+		}
+	}
+	return p
+}
+
+func backupRef() contract.ObjectRef {
+	return contract.ObjectRef{Kind: "Backup", Namespace: "infra", Name: "b1", ID: "0011223344556677"}
+}
+
+func restoreRef() contract.ObjectRef {
+	return contract.ObjectRef{Kind: "Restore", Namespace: "infra", Name: "r1", ID: "8899aabbccddeeff"}
 }
 
 func clusterConfig() *configservice.ClusterConfig {

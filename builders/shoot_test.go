@@ -3,12 +3,11 @@ package builders
 import (
 	"encoding/json"
 	"net/netip"
+	"strings"
 	"testing"
 
-	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	securityv1alpha1 "github.com/gardener/gardener/pkg/apis/security/v1alpha1"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	"github.com/tidbcloud/infra-orchestrator/faults"
@@ -59,9 +58,65 @@ func TestShootVariants(t *testing.T) {
 	require.Equal(t, "vpc-0a1b", *infra.Networks.VPC.ID)
 	require.Nil(t, infra.Networks.VPC.CIDR)
 
-	p.Cloud = "GCP"
+	p.Cloud = "Azure"
 	_, err = Shoot(p)
 	require.True(t, faults.Is(err, faults.Invalid), "%v", err)
+}
+
+func gcpNetworkPlan() contract.NetworkPlan {
+	zones := []string{"us-central1-a", "us-central1-b", "us-central1-c"}
+	p := networkPlan()
+	p.Account = contract.CloudAccount{Namespace: "infra", Provider: "core-gcp", ProjectID: "core-prod", Region: "us-central1"}
+	p.Cloud, p.Region, p.Zones, p.CloudProfile, p.BindingName = "GCP", "us-central1", zones, "gcp", "core-gcp-89abcdef"
+	p.SystemPool = contract.MachinePool{
+		Name: "system", MachineType: "n2-standard-4", Minimum: 3, Maximum: 3, Zones: zones, VolumeType: "pd-balanced", VolumeSize: "50Gi",
+	}
+	p.GCP = &contract.GCPNetworkPlan{PSCNATCIDR: "10.251.0.0/20", PSCConnections: 7}
+	return p
+}
+
+func TestGCPShoot(t *testing.T) {
+	shoot, err := Shoot(gcpNetworkPlan())
+	require.NoError(t, err)
+	require.Equal(t, "gcp", shoot.Spec.Provider.Type)
+	var infra GCPInfrastructureConfig
+	require.NoError(t, json.Unmarshal(shoot.Spec.Provider.InfrastructureConfig.Raw, &infra))
+	require.Equal(t, GCPAPIVersion, infra.APIVersion)
+	require.Equal(t, "10.250.0.0/16", infra.Networks.Workers)
+	require.Nil(t, infra.Networks.VPC)
+	var control GCPControlPlaneConfig
+	require.NoError(t, json.Unmarshal(shoot.Spec.Provider.ControlPlaneConfig.Raw, &control))
+	require.Equal(t, "us-central1-a", control.Zone)
+	require.Nil(t, shoot.Spec.Provider.Workers[0].Volume.Encrypted, "disks on GCP always are")
+
+	p := gcpNetworkPlan()
+	p.GCP = nil
+	_, err = Shoot(p)
+	require.ErrorContains(t, err, "no GCP part")
+	p = gcpNetworkPlan()
+	p.SystemPool.Zones = nil
+	_, err = Shoot(p)
+	require.ErrorContains(t, err, "no zone")
+}
+
+func TestGCPCredentials(t *testing.T) {
+	const good = `{"type":"service_account","project_id":"core-prod","client_email":"ic@core-prod.iam.gserviceaccount.com","private_key":"s3cret"}`
+	secret, err := GCPCredentialsSecret(gcpNetworkPlan(), []byte(good))
+	require.NoError(t, err)
+	require.Equal(t, good, string(secret.Data["serviceaccount.json"]))
+	for says, bad := range map[string]string{
+		"is no JSON":            "s3cret",
+		"has type":              strings.Replace(good, "service_account", "authorized_user", 1),
+		"is of project":         strings.Replace(good, "core-prod", "other", 1),
+		"lacks client_email":    strings.Replace(good, "client_email", "email", 1),
+		"or private_key":        strings.Replace(good, "private_key", "key", 1),
+		"service account there": "[]",
+	} {
+		_, err := GCPCredentialsSecret(gcpNetworkPlan(), []byte(bad))
+		require.True(t, faults.Is(err, faults.Invalid))
+		require.ErrorContains(t, err, says)
+		require.NotContains(t, err.Error(), "s3cret")
+	}
 }
 
 func TestBindingsFitTheSchema(t *testing.T) {
@@ -69,6 +124,9 @@ func TestBindingsFitTheSchema(t *testing.T) {
 	requireValid(t, "security.gardener.cloud_credentialsbindings.json", generic(t, CredentialsBinding(p)))
 	p.CredentialsKind = "SecretBinding"
 	requireValid(t, "core.gardener.cloud_secretbindings.json", generic(t, CredentialsBinding(p)))
+	p = gcpNetworkPlan()
+	require.Equal(t, "gcp", CredentialsBinding(p).(*securityv1alpha1.CredentialsBinding).Provider.Type)
+	p = networkPlan()
 	secret := CredentialsSecret(p, "id", "key")
 	require.Equal(t, p.BindingName, secret.Name)
 	require.Equal(t, "infra/core-aws", secret.Annotations[AnnotationProvider])
@@ -86,55 +144,13 @@ func TestDedicatedPool(t *testing.T) {
 
 	_, err = WorkerPool(contract.MachinePool{Name: "x", VolumeType: "io1"})
 	require.True(t, faults.Is(err, faults.Invalid))
-}
 
-// R1: a blob of another cloud is refused before anything is sent.
-func TestAForeignBlobIsRefused(t *testing.T) {
-	_, err := encode("gcp", awsControlPlane())
-	require.True(t, faults.Is(err, faults.Invalid))
-
-	shoot, err := Shoot(networkPlan())
+	w, err = GCPWorkerPool(contract.MachinePool{Name: "kv-012345-a", Dedicated: "tikv"}, "nodes@core-prod.iam.gserviceaccount.com")
 	require.NoError(t, err)
-	shoot.Spec.Provider.InfrastructureConfig = &runtime.RawExtension{Raw: []byte(`{"apiVersion":"gcp.provider.extensions.gardener.cloud/v1alpha1","kind":"InfrastructureConfig"}`)}
-	err = CheckShoot(shoot, "core")
-	require.ErrorContains(t, err, "not a InfrastructureConfig for aws")
-}
-
-func TestCheckShoot(t *testing.T) {
-	for _, tc := range []struct {
-		name   string
-		break_ func(*gardencorev1beta1.Shoot)
-		says   string
-	}{
-		{"long name", func(s *gardencorev1beta1.Shoot) { s.Name = "a-name-of-eighteen" }, "at most 21"},
-		{"no label", func(s *gardencorev1beta1.Shoot) { s.Name = "A--b" }, "DNS label"},
-		{"namespace", func(s *gardencorev1beta1.Shoot) { s.Namespace = "infra" }, "garden-"},
-		{"two bindings", func(s *gardencorev1beta1.Shoot) { s.Spec.SecretBindingName = new("x") }, "exactly one of credentialsBindingName"},
-		{"secret binding on 1.34", func(s *gardencorev1beta1.Shoot) {
-			s.Spec.SecretBindingName, s.Spec.CredentialsBindingName, s.Spec.Kubernetes.Version = new("x"), nil, "1.34.1"
-		}, "forbidden from Kubernetes 1.34"},
-		{"purpose", func(s *gardencorev1beta1.Shoot) { s.Spec.Purpose = new(gardencorev1beta1.ShootPurpose("prod")) }, "purpose"},
-		{"window", func(s *gardencorev1beta1.Shoot) { s.Spec.Maintenance.TimeWindow.Begin = "22:00" }, "maintenance window"},
-		{"confined", func(s *gardencorev1beta1.Shoot) { s.Spec.Maintenance.ConfineSpecUpdateRollout = new(true) }, "confineSpecUpdateRollout"},
-		{"pool name", func(s *gardencorev1beta1.Shoot) { s.Spec.Provider.Workers[0].Name = "a-pool-name-too-long" }, "at most 15"},
-		{"max below min", func(s *gardencorev1beta1.Shoot) { s.Spec.Provider.Workers[0].Maximum = 1 }, "maximum"},
-		{"no surge", func(s *gardencorev1beta1.Shoot) { s.Spec.Provider.Workers[0].MaxSurge = new(intstr.FromInt32(0)) }, "maxSurge"},
-		{"zone elsewhere", func(s *gardencorev1beta1.Shoot) { s.Spec.Provider.Workers[0].Zones = []string{"us-west-2d"} }, "us-west-2d"},
-		{"volume", func(s *gardencorev1beta1.Shoot) { s.Spec.Provider.Workers[0].Volume.VolumeSize = "lots" }, "no quantity"},
-		{"no system pool", func(s *gardencorev1beta1.Shoot) { s.Spec.Provider.Workers[0].SystemComponents.Allow = false }, "system components"},
-		{"twice", func(s *gardencorev1beta1.Shoot) {
-			s.Spec.Provider.Workers = append(s.Spec.Provider.Workers, s.Spec.Provider.Workers[0])
-		}, "two of that name"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			shoot, err := Shoot(networkPlan())
-			require.NoError(t, err)
-			tc.break_(shoot)
-			err = CheckShoot(shoot, "core")
-			require.True(t, faults.Is(err, faults.Invalid))
-			require.ErrorContains(t, err, tc.says)
-		})
-	}
+	var config GCPWorkerConfig
+	require.NoError(t, json.Unmarshal(w.ProviderConfig.Raw, &config))
+	require.Equal(t, GCPAPIVersion, config.APIVersion)
+	require.Equal(t, "nodes@core-prod.iam.gserviceaccount.com", config.ServiceAccount.Email)
 }
 
 func TestCarveSubnets(t *testing.T) {

@@ -19,11 +19,10 @@ const pingcapAPIVersion = "pingcap.com/v1alpha1"
 
 // Names of the objects in a cluster's namespace, beside the TidbCluster.
 const (
-	ServiceName        = "sql"           // of type LoadBalancer
-	InitializerName    = "root-password" // TidbInitializer
-	RootPasswordName   = "root-password" // Secret, key KeyRoot
-	BackupScheduleName = "automatic"
-	KeyRoot            = "root"
+	ServiceName      = "sql"           // of type LoadBalancer
+	InitializerName  = "root-password" // TidbInitializer
+	RootPasswordName = "root-password" // Secret, key KeyRoot
+	KeyRoot          = "root"
 )
 
 // tidbPort is where TiDB listens inside its Pod; the plan's port is that of
@@ -173,15 +172,8 @@ func component(plan contract.ClusterPlan, c contract.Component, config *configse
 		StorageClassName: c.StorageClass,
 		Config:           config.TOML(c.Name),
 		Labels:           map[string]string{v1.TagID: plan.Ref.ID},
-		NodeSelector:     map[string]string{contract.LabelPoolOwner: plan.Ref.ID},
 	}
-	if len(c.Pools) > 0 && c.Pools[0].Dedicated != "" {
-		value := c.Pools[0].Dedicated
-		s.NodeSelector[LabelDedicated] = value
-		s.Tolerations = []corev1.Toleration{{
-			Key: LabelDedicated, Operator: corev1.TolerationOpEqual, Value: value, Effect: corev1.TaintEffectNoSchedule,
-		}}
-	}
+	s.NodeSelector, s.Tolerations = placement(plan, c)
 	return s, nil
 }
 

@@ -90,6 +90,22 @@ func TestEnsureShootAdoptsAfterALostResponse(t *testing.T) {
 	require.Len(t, bindings.Items, 1)
 }
 
+// What Gardener would refuse is told with all reasons, and nothing is created:
+// not even the binding.
+func TestEnsureShootChecksFirst(t *testing.T) {
+	a := activities(t, interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+		t.Error("created something")
+		return nil
+	}})
+	plan := networkPlan()
+	plan.KubernetesVersion, plan.SystemPool.Maximum, plan.SystemPool.VolumeSize = "1.31", 1, "1Ti"
+	_, err := a.EnsureShoot(context.Background(), plan)
+	require.True(t, faults.Is(err, faults.Invalid), "%v", err)
+	for _, path := range []string{"spec.kubernetes.version \"1.31\"", "spec.provider.workers[0].maximum 1", "spec.provider.workers[0].volume.size \"1Ti\""} {
+		require.ErrorContains(t, err, path)
+	}
+}
+
 func TestAForeignShootIsLeftAlone(t *testing.T) {
 	ctx := context.Background()
 	other := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{

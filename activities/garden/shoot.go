@@ -10,12 +10,14 @@ import (
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	"github.com/tidbcloud/infra-orchestrator/builders"
+	"github.com/tidbcloud/infra-orchestrator/builders/shootrules"
 	"github.com/tidbcloud/infra-orchestrator/faults"
 )
 
-// EnsureShoot creates the Shoot, or adopts the one that is ours. The binding
-// is made sure of first: another Network of the Provider may have removed it
-// on its way out.
+// EnsureShoot creates the Shoot, or adopts the one that is ours. A new one that
+// Gardener would refuse is an Invalid fault with all reasons, before anything
+// is sent. The binding is made sure of first: another Network of the Provider
+// may have removed it on its way out.
 func (a *Activities) EnsureShoot(ctx context.Context, plan contract.NetworkPlan) (contract.Outcome, error) {
 	want, err := builders.Shoot(plan)
 	if err != nil {
@@ -29,6 +31,9 @@ func (a *Activities) EnsureShoot(ctx context.Context, plan contract.NetworkPlan)
 		}
 		if have != nil {
 			return out, adoptable(plan, have)
+		}
+		if err := shootrules.Fault(want, shootrules.Check(want, plan.Project)); err != nil {
+			return contract.Outcome{}, err
 		}
 		if _, err := a.EnsureBinding(ctx, plan); err != nil {
 			return contract.Outcome{}, err

@@ -31,7 +31,7 @@ import (
 func input() contract.DatabaseInput {
 	return contract.DatabaseInput{ConfigHash: "h", Plan: contract.ClusterPlan{
 		Ref:   contract.ObjectRef{Kind: "Cluster", Namespace: "infra", Name: "c1", ID: "fedcba9876543210"},
-		Shoot: contract.ShootRef{Namespace: "garden-core", Name: "n"}, Version: "v8.5.2", Namespace: "tidb-fedcba98", Name: "db", Port: 4000,
+		Cloud: "AWS", Shoot: contract.ShootRef{Namespace: "garden-core", Name: "n"}, Version: "v8.5.2", Namespace: "tidb-fedcba98", Name: "db", Port: 4000,
 		Components: []contract.Component{
 			{Name: "pd", Replicas: 3, VCPU: 4, Memory: "16Gi", StorageSize: "20Gi", StorageClass: "s"},
 			{Name: "tikv", Replicas: 3, VCPU: 8, Memory: "32Gi", StorageSize: "500Gi", StorageClass: "s"},

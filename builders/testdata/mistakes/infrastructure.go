@@ -1,0 +1,5 @@
+package builders
+
+// wrong: AWSInfrastructureConfig does not implement infrastructureConfig[GCP]
+
+var _ = provider[GCP]{infrastructure: AWSInfrastructureConfig{}, controlPlane: GCPControlPlaneConfig{}}

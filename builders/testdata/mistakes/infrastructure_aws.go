@@ -1,0 +1,5 @@
+package builders
+
+// wrong: GCPInfrastructureConfig does not implement infrastructureConfig[AWS]
+
+var _ = provider[AWS]{infrastructure: GCPInfrastructureConfig{}, controlPlane: AWSControlPlaneConfig{}}

@@ -1,0 +1,5 @@
+package builders
+
+// wrong: cannot use pool[AWS]
+
+var _ = provider[GCP]{workers: []pool[GCP]{pool[AWS]{config: AWSWorkerConfig{}}}}
