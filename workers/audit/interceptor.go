@@ -113,7 +113,7 @@ func record(ctx context.Context, info activity.Info) Record {
 	if !ok {
 		return r
 	}
-	r.By, r.Step, r.Generation, r.Resource, r.Before = c.By[:min(len(c.By), maxBy)], c.Step, c.Generation, c.Resource, c.Before
+	r.By, r.Step, r.Verb, r.Generation, r.Resource, r.Before = c.By[:min(len(c.By), maxBy)], c.Step, c.Verb, c.Generation, c.Resource, c.Before
 	r.Object = &Object{Kind: c.Object.Kind, Namespace: c.Object.Namespace, Name: c.Object.Name, ID: c.Object.ID}
 	return r
 }

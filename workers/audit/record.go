@@ -53,8 +53,11 @@ type Record struct {
 	Operation     string `json:"operation,omitempty"`
 	OperationType string `json:"operationType,omitempty"`
 	Step          string `json:"step,omitempty"`
-	Activity      string `json:"activity,omitempty"`
-	Attempt       int32  `json:"attempt,omitempty"`
+	// Verb that By has asked for, where that is what the record is about;
+	// "refused " before it when it was.
+	Verb     string `json:"verb,omitempty"`
+	Activity string `json:"activity,omitempty"`
+	Attempt  int32  `json:"attempt,omitempty"`
 	// Resource is the key of what it is about in the object's ledger. Before is
 	// what the ledger said when the call began, After what the call has found
 	// or made. After is absent where the call does not say, and on failure,

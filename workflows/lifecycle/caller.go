@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	"github.com/tidbcloud/infra-orchestrator/api/temporal"
 )
 
 // Caller is for whom and why an activity runs. It travels in a header of the
@@ -19,6 +20,8 @@ type Caller struct {
 	By         string `json:"by,omitempty"`
 	Step       string `json:"step,omitempty"`
 	Generation int64  `json:"generation,omitempty"`
+	// Verb that is being answered, "refused " before it when it was.
+	Verb string `json:"verb,omitempty"`
 	// Resource is the key in the object's ledger of what the activity is about,
 	// and Before what the ledger says of it; see About.
 	Resource string    `json:"resource,omitempty"`
@@ -38,7 +41,17 @@ const (
 	callerHeader = "infra-caller"
 
 	aboutKey ctxKey = "about"
+	askedKey ctxKey = "asked"
 )
+
+// answering says whose verb the activities of ctx answer, for the audit.
+func answering(ctx workflow.Context, object contract.ObjectRef, generation int64, req temporal.VerbRequest, refused bool) workflow.Context {
+	verb := req.Verb
+	if refused {
+		verb = "refused " + verb
+	}
+	return workflow.WithValue(ctx, askedKey, Caller{Object: object, By: req.By, Generation: generation, Verb: verb})
+}
 
 // About says which entry of the ledger the activities of ctx are about, for
 // the audit.
@@ -46,9 +59,12 @@ func About(ctx workflow.Context, key string) workflow.Context {
 	return workflow.WithValue(ctx, aboutKey, key)
 }
 
-// callerOf is the caller of an activity that starts in ctx; false outside of
-// an operation.
+// callerOf is the caller of an activity that starts in ctx; false where nobody
+// in particular has asked.
 func callerOf(ctx workflow.Context) (Caller, bool) {
+	if c, ok := ctx.Value(askedKey).(Caller); ok {
+		return c, true
+	}
 	o, ok := ctx.Value(operationKey).(*operation)
 	if !ok {
 		return Caller{}, false
