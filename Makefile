@@ -67,16 +67,20 @@ workflowcheck: $(TOOLS)/workflowcheck ## Workflow code must be deterministic
 	$(TOOLS)/workflowcheck -config workflows/workflowcheck.yaml ./workflows/...
 
 .PHONY: generate
-generate: $(TOOLS)/controller-gen ## Write deep copies and custom resource definitions anew
+generate: $(TOOLS)/controller-gen $(TOOLS)/crd-ref-docs ## Write deep copies, custom resource definitions and docs/api.md anew
 	$(TOOLS)/controller-gen object paths=./api/...
 	$(TOOLS)/controller-gen crd paths=./api/... output:crd:dir=config/crd
+	hack/api-docs
 
 .PHONY: generate-check
 generate-check: generate ## Fail when generated files are not those that are committed
-	@git diff --exit-code --stat -- api config/crd || { echo "generated files are out of date: make generate, and commit"; exit 1; }
+	@git diff --exit-code --stat -- api config/crd docs/api.md || { echo "generated files are out of date: make generate, and commit"; exit 1; }
 
 $(TOOLS)/controller-gen: tools/go.mod
 	cd tools && go build -o ../$@ sigs.k8s.io/controller-tools/cmd/controller-gen
+
+$(TOOLS)/crd-ref-docs: tools/go.mod
+	cd tools && go build -o ../$@ github.com/elastic/crd-ref-docs
 
 $(TOOLS)/workflowcheck: tools/go.mod
 	cd tools && go build -o ../$@ go.temporal.io/sdk/contrib/tools/workflowcheck

@@ -177,10 +177,13 @@ type OperationStatus struct {
 	// Progress in percent of the steps; never decreases within an operation.
 	// +optional
 	Progress int32 `json:"progress,omitempty"`
+	// StartedAt is when the operation began.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+	// StepStartedAt is when the step began.
 	// +optional
 	StepStartedAt *metav1.Time `json:"stepStartedAt,omitempty"`
+	// FinishedAt is when the operation ended, in whatever state.
 	// +optional
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
 	// Attempts of the current step; grows with each resume after a stall.
@@ -213,10 +216,14 @@ const (
 
 // StepStatus describes one step of an operation.
 type StepStatus struct {
-	Name  string    `json:"name"`
+	// Name of the step.
+	Name string `json:"name"`
+	// State of the step.
 	State StepState `json:"state"`
+	// StartedAt is when the step began.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+	// FinishedAt is when the step ended.
 	// +optional
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
 }
@@ -239,6 +246,7 @@ type LastError struct {
 	// Hint says what to do.
 	// +optional
 	Hint string `json:"hint,omitempty"`
+	// At is when it failed.
 	// +optional
 	At *metav1.Time `json:"at,omitempty"`
 	// NextRetryAt is when the operation tries again by itself.
@@ -263,6 +271,7 @@ type Resource struct {
 	Key string `json:"key"`
 	// Provider is the system: aws, gcp, garden, shoot.
 	Provider string `json:"provider"`
+	// Region of the resource; empty when it has none.
 	// +optional
 	Region string `json:"region,omitempty"`
 	// Type in that system's terms, such as "S3::Bucket" or "Shoot".

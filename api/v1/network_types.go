@@ -3,9 +3,8 @@ package v1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // NetworkSpec is a region's container of Clusters: a VPC with a Shoot in it.
-//
-// Optional immutable fields are compared as optionals: they can be neither
-// added nor removed later, as their default is in use already.
+// Optional fields that are immutable can be neither added nor removed later, as
+// their default is in use already.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.account) == has(oldSelf.account) && (!has(self.account) || self.account == oldSelf.account)",fieldPath=".account",message="is immutable, also when it was not given at first: it is that of the Provider",messageExpression="'was ' + (has(oldSelf.account) ? oldSelf.account : 'not given') + ' and is immutable, also when it was not given at first: it is that of the Provider'"
 // +kubebuilder:validation:XValidation:rule="has(self.tenantProject) == has(oldSelf.tenantProject) && (!has(self.tenantProject) || self.tenantProject == oldSelf.tenantProject)",fieldPath=".tenantProject",message="is immutable, also when it was not given at first; create another Network for another project",messageExpression="'was ' + (has(oldSelf.tenantProject) ? oldSelf.tenantProject : 'not given') + ' and is immutable, also when it was not given at first; create another Network for another project'"

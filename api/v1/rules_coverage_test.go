@@ -107,3 +107,28 @@ func values(s *schema.Structural, path string, visit func(path, message string))
 		visit(path, fmt.Sprintf("must have at most %d items", *v.MaxItems))
 	}
 }
+
+// kubectl explain has a word on every field.
+func TestEveryFieldIsExplained(t *testing.T) {
+	schemas, tables := load(t)
+	for _, table := range tables {
+		for _, part := range []string{"spec", "status"} {
+			s := schemas[table.Kind].Structural.Properties[part]
+			require.NotEmpty(t, s.Description, "%s.%s", table.Kind, part)
+			explained(t, &s, table.Kind+"."+part)
+		}
+	}
+}
+
+func explained(t *testing.T, s *schema.Structural, path string) {
+	for name := range s.Properties {
+		property := s.Properties[name]
+		if property.Description == "" {
+			t.Errorf("%s.%s has no description", path, name)
+		}
+		explained(t, &property, path+"."+name)
+	}
+	if s.Items != nil {
+		explained(t, s.Items, path+"[]")
+	}
+}

@@ -1,6 +1,7 @@
 package v1_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -143,5 +144,20 @@ func TestDefaultsInsideOfGivenObjects(t *testing.T) {
 			}
 			t.Fatal("no such kind")
 		})
+	}
+}
+
+// Every kind has an example in the API reference, and it is valid.
+func TestExamples(t *testing.T) {
+	schemas, tables := load(t)
+	reference, err := os.ReadFile("../../docs/api.md")
+	require.NoError(t, err)
+	examples, err := admissioncases.Examples(string(reference))
+	require.NoError(t, err)
+	for _, table := range tables {
+		o := examples[table.Kind]
+		require.NotNil(t, o, "docs/api.md has no example of %s", table.Kind)
+		require.Empty(t, schemas[table.Kind].Unknown(o))
+		require.Empty(t, schemas[table.Kind].Create(o))
 	}
 }
