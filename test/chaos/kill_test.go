@@ -138,6 +138,7 @@ var learned struct {
 	once       sync.Once
 	expect     *states
 	boundaries map[string][]lab.Boundary
+	steps      map[string][]lab.Step
 	err        error
 }
 
@@ -153,6 +154,7 @@ func dryRun(t *testing.T) (*states, map[string][]lab.Boundary) {
 			return
 		}
 		learned.boundaries = operationsOnly(lab.Boundaries(l.Conductor.Trace()))
+		learned.steps = lab.Steps(l.Conductor.Trace())
 		// Object workflows differ with the signals that they happen to get; what
 		// they always do is what they do in a second update.
 		j.learning = false
@@ -169,6 +171,7 @@ func dryRun(t *testing.T) (*states, map[string][]lab.Boundary) {
 		learned.err = steps(j.removes(v1.KindCluster), j.removes(v1.KindNetwork), j.removes(v1.KindProvider), j.removes(v1.KindProviderType))
 	})
 	require.NoError(t, learned.err)
+	requireSteps(t, learned.steps)
 	return learned.expect, learned.boundaries
 }
 

@@ -67,12 +67,10 @@ func run(m *testing.M) int {
 		return complain(err)
 	}
 	begin := time.Now()
-	binary = filepath.Join(stack.Root(), ".cache", "chaos", "worker")
-	build := exec.CommandContext(ctx, "go", "build", "-ldflags", "-s -w", "-o", binary, "./worker")
-	if out, err := build.CombinedOutput(); err != nil {
-		return complain(fmt.Errorf("chaos worker: %w: %s", err, out))
+	if err := buildWorker(ctx); err != nil {
+		return complain(err)
 	}
-	fmt.Printf("CHAOS_SEED=%d; the chaos worker is built after %s\n", seed, time.Since(begin).Round(100*time.Millisecond))
+	fmt.Printf("CHAOS_SEED=%d; the chaos worker is there after %s\n", seed, time.Since(begin).Round(100*time.Millisecond))
 	if world, err = stack.Start(ctx, folder, "--no-product", "--speed", "8"); err != nil {
 		_ = stack.PrintTail(filepath.Join(folder, "devstack.log"))
 		return complain(err)
@@ -97,6 +95,20 @@ func run(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "logs are kept in %s; the same again: CHAOS_SEED=%d\n", folder, seed)
 	}
 	return code
+}
+
+// buildWorker builds the chaos worker; env CHAOS_WORKER names one that is built
+// already.
+func buildWorker(ctx context.Context) error {
+	if binary = os.Getenv("CHAOS_WORKER"); binary != "" {
+		return nil
+	}
+	binary = filepath.Join(stack.Root(), ".cache", "chaos", "worker")
+	build := exec.CommandContext(ctx, "go", "build", "-ldflags", "-s -w", "-o", binary, "./worker")
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("chaos worker: %w: %s", err, out)
+	}
+	return nil
 }
 
 func complain(err error) int {

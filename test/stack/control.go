@@ -29,6 +29,8 @@ type Fault struct {
 	Kind      string   `json:"kind"`
 	Service   string   `json:"service,omitempty"`
 	Operation string   `json:"operation,omitempty"`
+	Account   string   `json:"account,omitempty"`
+	Rate      float64  `json:"rate,omitempty"` // calls a second that throttle lets through
 	Phase     string   `json:"phase,omitempty"`
 	Component string   `json:"component,omitempty"`
 	Codes     []string `json:"codes,omitempty"`

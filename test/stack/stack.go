@@ -61,6 +61,15 @@ func Root() string {
 	panic("the tests do not run inside the checkout")
 }
 
+// Bin is the folder of the binaries, bin in the checkout; env DEVSTACK_BIN names
+// another one, such as a copy that nobody rebuilds while a long test runs.
+func Bin() string {
+	if dir := os.Getenv("DEVSTACK_BIN"); dir != "" {
+		return dir
+	}
+	return filepath.Join(Root(), "bin")
+}
+
 // startTimeout covers a first start, which makes the Python environment.
 const startTimeout = 5 * time.Minute
 
@@ -72,8 +81,8 @@ func Start(ctx context.Context, dataDir string, args ...string) (*Stack, error) 
 	if err != nil {
 		return nil, err
 	}
-	args = append([]string{"up", "--root", root, "--data-dir", filepath.Join(dataDir, "data"), "--no-samples"}, args...)
-	cmd := exec.Command(filepath.Join(root, "bin", "devstack"), args...)
+	args = append([]string{"up", "--root", root, "--bin", Bin(), "--data-dir", filepath.Join(dataDir, "data"), "--no-samples"}, args...)
+	cmd := exec.Command(filepath.Join(Bin(), "devstack"), args...)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	if err := cmd.Start(); err != nil {

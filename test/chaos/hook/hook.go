@@ -23,6 +23,7 @@ import (
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+	"github.com/tidbcloud/infra-orchestrator/faults"
 )
 
 // Variable is the environment variable with the URL that the worker asks.
@@ -60,8 +61,13 @@ type Border struct {
 type Verdict string
 
 const (
-	Go   Verdict = "go"
+	// Go: go on. A worker that is kept waiting gets it in the end.
+	Go Verdict = "go"
+	// Kill: die at once.
 	Kill Verdict = "kill"
+	// Stall: before the call, fail in its place with a Quota fault, for which
+	// an operation stalls.
+	Stall Verdict = "stall"
 )
 
 // Interceptor asks url at every border.
@@ -101,7 +107,9 @@ func (i *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAc
 			b.Step, b.State = r.Operation.Step, r.Operation.State
 		}
 	}
-	i.asker.stand(ctx, b)
+	if i.asker.stand(ctx, b) == Stall {
+		return nil, faults.New(faults.Quota, "ChaosQuota", b.Activity, "the test says that a quota is used up")
+	}
 	out, err := i.Next.ExecuteActivity(ctx, in)
 	b.Moment, b.Failed = After, err != nil
 	i.asker.stand(ctx, b)
@@ -118,7 +126,7 @@ type asker struct {
 const beatEvery = 3 * time.Second
 
 // stand asks and obeys. A test that is gone ends the worker.
-func (a asker) stand(ctx context.Context, b Border) {
+func (a asker) stand(ctx context.Context, b Border) Verdict {
 	done := make(chan struct{})
 	defer close(done)
 	if !b.Local {
@@ -143,6 +151,7 @@ func (a asker) stand(ctx context.Context, b Border) {
 	case verdict == Kill:
 		die()
 	}
+	return verdict
 }
 
 func (a asker) ask(ctx context.Context, b Border) (Verdict, error) {

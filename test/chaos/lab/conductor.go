@@ -34,7 +34,7 @@ type Rule struct {
 	// Step, when set, is the step of an operation's report (which is a call of
 	// management.ApplyOperationStatus); Call then does not count.
 	Step string
-	// Then is hook.Kill, or hook.Go: the worker waits for Release.
+	// Then is hook.Kill or hook.Stall, or hook.Go: the worker waits for Release.
 	Then hook.Verdict
 }
 
@@ -120,8 +120,8 @@ func (c *Conductor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte(hook.Go))
 		return
 	}
-	if a.Then == hook.Kill {
-		_, _ = w.Write([]byte(hook.Kill))
+	if a.Then != hook.Go {
+		_, _ = w.Write([]byte(a.Then))
 		return
 	}
 	select {

@@ -111,7 +111,7 @@ func (l *Lane) start(dir, binary, conductor string) error {
 			"--kubeconfig", kubeconfig, "--namespace", l.Name, "--metrics-bind-address", "0", "--health-probe-bind-address", "0",
 		}})
 	}
-	l.bridge = process("bridge", filepath.Join(stack.Root(), "bin", "bridge"))
+	l.bridge = process("bridge", filepath.Join(stack.Bin(), "bridge"))
 	l.worker = process("worker", binary)
 	return nil
 }

@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -90,10 +91,26 @@ func (l *Lane) Delete(ctx context.Context, key invariants.Key) error {
 	return client.IgnoreNotFound(l.Stack.Kube.Delete(ctx, reference(key)))
 }
 
-// Annotate sets an annotation.
-func (l *Lane) Annotate(ctx context.Context, key invariants.Key, name, value string) error {
+// Annotate sets an annotation and returns the object's version after that.
+func (l *Lane) Annotate(ctx context.Context, key invariants.Key, name, value string) (version uint64, err error) {
+	o := reference(key)
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, name, value)
-	return l.Stack.Kube.Patch(ctx, reference(key), client.RawPatch(types.MergePatchType, []byte(patch)))
+	if err := l.Stack.Kube.Patch(ctx, o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		return 0, err
+	}
+	return versionOf(o)
+}
+
+// Generation is the generation of the object's spec now.
+func (l *Lane) Generation(ctx context.Context, key invariants.Key) (int64, error) {
+	o := reference(key)
+	err := l.Stack.Kube.Get(ctx, client.ObjectKeyFromObject(o), o)
+	return o.GetGeneration(), err
+}
+
+// versionOf is a resource version, which grows with each change in a cluster.
+func versionOf(o client.Object) (uint64, error) {
+	return strconv.ParseUint(o.GetResourceVersion(), 10, 64)
 }
 
 func reference(key invariants.Key) client.Object {
