@@ -47,7 +47,6 @@ func TestLifecycle(t *testing.T) {
 	t.Run("Delete", deleteAll)
 	t.Run("NothingLeft", nothingLeft)
 	t.Run("NoSecretAnywhere", noSecretAnywhere)
-	t.Run("Golden", writeGoldenHistories)
 }
 
 // creates are the calls that make something in AWS.

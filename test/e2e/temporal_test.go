@@ -2,15 +2,10 @@ package e2e
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/api/temporalproto"
 )
 
 // temporalShowsIt looks at what an operator sees: readable titles, types and
@@ -48,44 +43,4 @@ func noSecretAnywhere(t *testing.T) {
 	require.NoError(t, checker.SearchLogs(world.State.Logs))
 	require.NotZero(t, checker.Looks(), "nobody looked into the cloud")
 	require.Empty(t, checker.Violations())
-}
-
-// writeGoldenHistories exports one history of each operation type to the
-// folder named by GOLDEN_DIR (make golden).
-func writeGoldenHistories(t *testing.T) {
-	dir := os.Getenv("GOLDEN_DIR")
-	if dir == "" {
-		return // an export, not a test: the replay tests beside the workflows use it
-	}
-	ctx := within(t, time.Minute)
-	for _, k := range []string{"Network", "Cluster", "Provider", "ProviderType"} {
-		for _, verb := range []string{"", "Create", "Update", "Delete"} {
-			found, err := world.Workflows(ctx, fmt.Sprintf(`WorkflowType = %q`, verb+k))
-			require.NoError(t, err)
-			if len(found) == 0 {
-				continue // not every kind was updated
-			}
-			w := found[len(found)-1].GetExecution()
-			h, err := world.History(ctx, w.GetWorkflowId(), w.GetRunId())
-			require.NoError(t, err)
-			raw, err := exported(h)
-			require.NoError(t, err)
-			pkg := map[string]string{"ProviderType": "provider"}[k]
-			if pkg == "" {
-				pkg = strings.ToLower(k)
-			}
-			to := filepath.Join(dir, pkg, "testdata", "histories")
-			require.NoError(t, os.MkdirAll(to, 0o755))
-			name := verb
-			if name == "" {
-				name = "Object"
-			}
-			require.NoError(t, os.WriteFile(filepath.Join(to, name+k+".json"), raw, 0o644))
-		}
-	}
-}
-
-// exported is a history as the Temporal CLI and UI export it, for replay.
-func exported(h *historypb.History) ([]byte, error) {
-	return temporalproto.CustomJSONMarshalOptions{Indent: " "}.Marshal(h)
 }

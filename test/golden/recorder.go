@@ -195,7 +195,7 @@ func (r *recorder) save(ctx context.Context, kind, operation, form string) error
 	if err != nil {
 		return err
 	}
-	if err := r.write(kind, info.GetType().GetName()+"."+form, h); err != nil {
+	if err := r.write(kind, info.GetType().GetName(), form, h); err != nil {
 		return err
 	}
 	object, err := r.objectRun(ctx, info.GetParentExecution().GetWorkflowId(), info.GetParentExecution().GetRunId())
@@ -203,7 +203,7 @@ func (r *recorder) save(ctx context.Context, kind, operation, form string) error
 		return err
 	}
 	// One for each verb and form: they take different ways through the object.
-	return r.write(kind, "Object"+info.GetType().GetName()+"."+form, object)
+	return r.write(kind, "Object"+info.GetType().GetName(), form, object)
 }
 
 // objectRun waits until the object workflow has told of its operation's end,
@@ -230,21 +230,19 @@ func (r *recorder) objectRun(ctx context.Context, workflowID, runID string) (h *
 	return h, err
 }
 
-func (r *recorder) write(kind, name string, h *historypb.History) error {
+// write writes a history: the successful form as it is, since it is the one
+// that people read and tests take steps from, the others packed.
+func (r *recorder) write(kind, name, form string, h *historypb.History) error {
 	raw, err := temporalproto.CustomJSONMarshalOptions{Indent: " "}.Marshal(h)
 	if err != nil {
 		return err
 	}
-	var packed bytes.Buffer
-	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
-	if err != nil {
-		return err
-	}
-	if _, err := z.Write(raw); err != nil {
-		return err
-	}
-	if err := z.Close(); err != nil {
-		return err
+	name += ".json"
+	if form != success {
+		name = strings.TrimSuffix(name, ".json") + "." + form + ".json.gz"
+		if raw, err = packed(raw); err != nil {
+			return err
+		}
 	}
 	folder := strings.ToLower(kind)
 	if kind == v1.KindProviderType {
@@ -255,6 +253,17 @@ func (r *recorder) write(kind, name string, h *historypb.History) error {
 		return err
 	}
 	r.written++
-	fmt.Printf("  %-40s %4d events, %3d KB\n", name, len(h.GetEvents()), packed.Len()/1024)
-	return os.WriteFile(filepath.Join(to, name+".json.gz"), packed.Bytes(), 0o644)
+	fmt.Printf("  %-45s %4d events, %3d KB\n", name, len(h.GetEvents()), len(raw)/1024)
+	return os.WriteFile(filepath.Join(to, name), raw, 0o644)
+}
+
+func packed(raw []byte) ([]byte, error) {
+	var b bytes.Buffer
+	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	_, err = z.Write(raw)
+	err = errors.Join(err, z.Close())
+	return b.Bytes(), err
 }
