@@ -1,6 +1,8 @@
 package bridge
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
@@ -19,3 +21,7 @@ func Kinds() []schema.GroupVersionKind {
 	}
 	return gvks
 }
+
+// HasWorkflow reports whether a kind has an object workflow. Only that takes
+// the kind's finalizer away.
+func HasWorkflow(kind string) bool { return slices.Contains(kinds, kind) }

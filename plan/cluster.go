@@ -182,16 +182,20 @@ func checkComponents(wanted []component, pt *v1.ProviderType) *problems {
 }
 
 func checkMachine(w component, pt *v1.ProviderType) *problems {
+	return &problems{list: CheckMachine(w.path+".machineClass", w.class, w.kind, pt)}
+}
+
+// CheckMachine checks a machine class for a component.
+func CheckMachine(path string, name v1.ClassName, kind v1.ComponentName, pt *v1.ProviderType) []Problem {
 	var p problems
-	path := w.path + ".machineClass"
-	class := machineClass(pt, w.class)
+	class := machineClass(pt, name)
 	switch {
 	case class == nil:
-		p.add(path, w.class, "ProviderType %s has no such machine class; for %s choose one of %s", pt.Name, w.kind, choices(classNames(pt, w.kind)))
-	case !allows(class, w.kind):
-		p.add(path, w.class, "machine class %s of ProviderType %s is not for %s; choose one of %s", class.Name, pt.Name, w.kind, choices(classNames(pt, w.kind)))
+		p.add(path, name, "ProviderType %s has no such machine class; for %s choose one of %s", pt.Name, kind, choices(classNames(pt, kind)))
+	case !allows(class, kind):
+		p.add(path, name, "machine class %s of ProviderType %s is not for %s; choose one of %s", class.Name, pt.Name, kind, choices(classNames(pt, kind)))
 	}
-	return &p
+	return p.list
 }
 
 // checkStorage checks a volume against its class. The smallest size is for

@@ -101,6 +101,18 @@ func networkZones(n *v1.Network, pt *v1.ProviderType) []v1.ZoneName {
 	return r.Zones
 }
 
+// RegionZones are all zones of a region, in order of use; none when pt is nil or
+// has no such region.
+func RegionZones(pt *v1.ProviderType, name v1.RegionName) []v1.ZoneName {
+	if pt == nil {
+		return nil
+	}
+	if r := region(pt, name); r != nil {
+		return r.Zones
+	}
+	return nil
+}
+
 // inOrder sorts the zones in use as the region lists them: subnets go by the
 // position of their zone, and status is a set.
 func inOrder(zones []string, r *v1.Region) []v1.ZoneName {
@@ -249,11 +261,7 @@ func CheckNewNetwork(n *v1.Network, provider *v1.Provider, pt *v1.ProviderType, 
 }
 
 func checkAccount(path string, value v1.ReferenceName, account *v1.Account) *problems {
-	var p problems
-	if account != nil && account.Spec.Suspended {
-		p.add(path, value, "its Account %s is suspended; nothing new is made for it", account.Name)
-	}
-	return &p
+	return &problems{list: Suspended(path, value, account)}
 }
 
 // firstZones are the zones that pools are spread over.

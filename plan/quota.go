@@ -76,6 +76,40 @@ func (u Usage) plus(v Usage) Usage {
 	}
 }
 
+// CheckGrowth checks the quota of a Cluster that gets more nodes. used is what
+// the Account has without the Cluster. Components that do not grow are not
+// judged: a quota below what exists leaves it alone.
+func CheckGrowth(old, c *v1.Cluster, account *v1.Account, used Usage) []Problem {
+	was, wanted := clusterUsage(old), clusterUsage(c)
+	wanted.Clusters = 0
+	for _, f := range []struct{ was, wanted *int32 }{
+		{&was.TiDBNodes, &wanted.TiDBNodes}, {&was.TiKVNodes, &wanted.TiKVNodes}, {&was.TiFlashNodes, &wanted.TiFlashNodes},
+	} {
+		if *f.wanted <= *f.was {
+			*f.wanted = 0
+		}
+	}
+	return checkQuota(c, account, used, wanted).list
+}
+
+// CheckPeers checks the quota of NetworkPeers for one more.
+func CheckPeers(p *v1.NetworkPeer, account *v1.Account, used int32) []Problem {
+	if account == nil || account.Spec.Quotas == nil || account.Spec.Quotas.Peers == nil || used < *account.Spec.Quotas.Peers {
+		return nil
+	}
+	return []Problem{NewProblem("metadata.name", p.Name, "Account %s may have %d NetworkPeers and has %d already; remove some or raise the Account's quota",
+		account.Name, *account.Spec.Quotas.Peers, used)}
+}
+
+// Suspended refuses what is new for a suspended Account, which the object refers
+// to by the field at path; account may be nil.
+func Suspended(path string, value any, account *v1.Account) []Problem {
+	if account == nil || !account.Spec.Suspended {
+		return nil
+	}
+	return []Problem{NewProblem(path, value, "its Account %s is suspended; nothing new is made for it", account.Name)}
+}
+
 // checkQuota checks what a new object asks for in addition to what is used.
 func checkQuota(o v1.Object, account *v1.Account, used, wanted Usage) *problems {
 	var p problems

@@ -1,5 +1,6 @@
 // Package archtest checks the arrows between the parts of this module:
-// cmd → workers → activities, workflows → contract, faults, api; bridge → api.
+// cmd → workers → activities, workflows → contract, faults, api; bridge →
+// admission → plan → api.
 package archtest
 
 import (
@@ -77,6 +78,7 @@ func TestLinks(t *testing.T) {
 		"api":                 append([]string{"github.com/gardener/"}, sdks...),
 		"faults":              sdks,
 		"plan":                sdks,
+		"admission":           append([]string{"github.com/gardener/"}, sdks...),
 		"builders":            sdks,
 		"activities/contract": sdks,
 		"internal/runtime":    append([]string{"github.com/gardener/"}, sdks...),
@@ -116,9 +118,10 @@ func TestArrows(t *testing.T) {
 		"plan":                {"api", "faults", "activities/contract"},
 		"builders":            {"api", "faults", "activities/contract", "activities/configservice", "plan"},
 		"workflows":           {"api", "faults", "activities/contract"},
-		"bridge":              {"api"},
+		"admission":           {"api", "plan"},
+		"bridge":              {"api", "admission", "plan"},
 		"internal/runtime":    {"api"},
-		"cmd/bridge":          {"api", "bridge", "internal"},
+		"cmd/bridge":          {"api", "bridge", "internal", "plan"},
 		"cmd/infractl":        {"api", "internal"},
 	}
 	for folder, may := range allowed {

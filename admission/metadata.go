@@ -1,0 +1,128 @@
+package admission
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/tidbcloud/infra-orchestrator/api/temporal"
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+	"github.com/tidbcloud/infra-orchestrator/plan"
+)
+
+var identityFormat = regexp.MustCompile(`^[0-9a-f]{16}$`)
+
+// reasonIdentityChanged is the reason of condition Ready with which an object
+// workflow refuses to act on an object whose identity is not the one it knows.
+const reasonIdentityChanged = "IdentityChanged"
+
+// Metadata holds the rules about annotations, the same for all kinds. old is nil
+// for a new object. holder names the living object that has the identity of o
+// already, "" when there is none or the identity does not change.
+func Metadata(old, o v1.Object, holder string) []plan.Problem {
+	before := map[string]string{}
+	if old != nil {
+		before = old.GetAnnotations()
+	}
+	return slices.Concat(
+		checkIdentity(old, o, before[v1.AnnotationID], holder),
+		checkUserAnnotations(before, o),
+	)
+}
+
+// IdentityComes reports whether an object gets an identity that it had not, so
+// that somebody must look whether another one has it.
+func IdentityComes(old, o v1.Object) bool {
+	id := o.GetAnnotations()[v1.AnnotationID]
+	return id != "" && (old == nil || old.GetAnnotations()[v1.AnnotationID] != id)
+}
+
+func checkIdentity(old, o v1.Object, was, holder string) []plan.Problem {
+	path := annotation(v1.AnnotationID)
+	id := o.GetAnnotations()[v1.AnnotationID]
+	switch {
+	case id == was:
+		return nil
+	case was != "" && !identityLost(old):
+		return []plan.Problem{plan.NewProblem(path, id,
+			"is immutable: external resources carry the identity %s; put it back", was)}
+	case id == "":
+		return nil
+	case !identityFormat.MatchString(id):
+		return []plan.Problem{plan.NewProblem(path, id,
+			"must be 16 lower-case hexadecimal digits; remove the annotation, an identity is minted by itself")}
+	case holder != "":
+		return []plan.Problem{plan.NewProblem(path, id,
+			"%s has this identity already, this looks like a copy of its manifest; remove the annotation, an identity is minted by itself", holder)}
+	}
+	return nil
+}
+
+// identityLost reports whether the object workflow waits for the identity to be
+// put back: then, and only then, it can be changed.
+func identityLost(o v1.Object) bool {
+	ready := meta.FindStatusCondition(o.Common().Conditions, v1.ConditionReady)
+	return ready != nil && ready.Reason == reasonIdentityChanged
+}
+
+// checkUserAnnotations refuses values that would be ignored in silence.
+func checkUserAnnotations(before map[string]string, o v1.Object) []plan.Problem {
+	var out []plan.Problem
+	for key, check := range userAnnotations {
+		value, ok := o.GetAnnotations()[key]
+		if !ok || value == before[key] {
+			continue
+		}
+		if rule := check(value, o); rule != "" {
+			out = append(out, plan.NewProblem(annotation(key), value, "%s", rule))
+		}
+	}
+	slices.SortFunc(out, func(a, b plan.Problem) int { return strings.Compare(a.Path, b.Path) })
+	return out
+}
+
+// userAnnotations are those that people write; each check returns the rule that
+// the value breaks.
+var userAnnotations = map[string]func(value string, o v1.Object) string{
+	v1.AnnotationOperation: func(value string, _ v1.Object) string {
+		if slices.Contains(temporal.Verbs(), value) {
+			return ""
+		}
+		return "is no verb; choose one of " + strings.Join(temporal.Verbs(), ", ")
+	},
+	v1.AnnotationPaused:   trueOrFalse,
+	v1.AnnotationMigrated: trueOrFalse,
+	v1.AnnotationForceDelete: func(value string, o v1.Object) string {
+		if value == string(o.GetUID()) && value != "" {
+			return ""
+		}
+		return fmt.Sprintf("must be the object's metadata.uid, %q, so that it cannot hit another one; correct or remove it", o.GetUID())
+	},
+}
+
+func trueOrFalse(value string, _ v1.Object) string {
+	if value == "true" || value == "false" {
+		return ""
+	}
+	return `must be "true" or "false"; correct or remove it`
+}
+
+func annotation(key string) string { return "metadata.annotations[" + key + "]" }
+
+// Migrated reports whether an object was made by another control plane.
+func Migrated(o v1.Object) bool { return o.GetAnnotations()[v1.AnnotationMigrated] == "true" }
+
+// SameLabels reports whether our labels are as they were. An update that leaves
+// them and the spec alone breaks no rule, and looks nothing up.
+func SameLabels(old, o v1.Object) bool {
+	a, b := old.GetLabels(), o.GetLabels()
+	for _, key := range []string{v1.LabelProviderType, v1.LabelProvider, v1.LabelNetwork, v1.LabelCluster} {
+		if a[key] != b[key] {
+			return false
+		}
+	}
+	return true
+}
