@@ -89,16 +89,6 @@ func (c *Cloud) First() map[string]time.Time {
 	return maps.Clone(c.first)
 }
 
-// Missing lists the names in want that the cloud does not answer.
-func (c *Cloud) Missing(want ...string) (missing []string) {
-	for _, name := range want {
-		if _, ok := c.calls[name]; !ok {
-			missing = append(missing, name)
-		}
-	}
-	return missing
-}
-
 func (c *Cloud) note(ctx context.Context) {
 	id, now := objectOf(ctx), time.Now()
 	c.mu.Lock()
