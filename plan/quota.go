@@ -39,12 +39,12 @@ func CountUsage(account string, providers iter.Seq[*v1.Provider], networks iter.
 			continue
 		}
 		inside[key{n.Namespace, n.Name}] = true
-		if string(n.UID) != except {
+		if except == "" || string(n.UID) != except {
 			u.Networks++
 		}
 	}
 	for c := range clusters {
-		if inside[key{c.Namespace, string(c.Spec.Network)}] && string(c.UID) != except {
+		if inside[key{c.Namespace, string(c.Spec.Network)}] && (except == "" || string(c.UID) != except) {
 			u = u.plus(clusterUsage(c))
 		}
 	}
