@@ -68,6 +68,32 @@ func TestCountAndFor(t *testing.T) {
 	}
 }
 
+func TestRateSparesSoManyCallsOfAnAccount(t *testing.T) {
+	r := NewRegistry()
+	clock := time.Unix(1000, 0)
+	r.now = func() time.Time { return clock }
+	mustAdd(t, r, Fault{Target: TargetAWS, Kind: KindThrottle, Account: "2", Rate: 0.5})
+	struck := func(account string) bool {
+		_, ok := r.Strike(TargetAWS, Subject{Account: account})
+		return ok
+	}
+	for i, want := range []bool{false, true, true} {
+		if struck("2") != want {
+			t.Errorf("call %d: struck %v", i, !want)
+		}
+		if struck("1") {
+			t.Error("struck another account")
+		}
+	}
+	clock = clock.Add(2 * time.Second)
+	if struck("2") {
+		t.Error("struck the first call after two seconds")
+	}
+	if hits := r.List()[0].Hits; hits != 2 {
+		t.Errorf("%d hits: a call that gets through is none", hits)
+	}
+}
+
 func TestShootFaults(t *testing.T) {
 	r := NewRegistry()
 	mustAdd(t, r, Fault{Target: TargetShoot, Kind: KindError, Name: "n1", Phase: "Create", Progress: 40, Codes: []string{"ERR_INFRA_QUOTA_EXCEEDED"}})
@@ -89,6 +115,8 @@ func TestValidate(t *testing.T) {
 		"count of a shoot":  {Target: TargetShoot, Kind: KindError, Count: 1},
 		"status":            {Target: TargetAWS, Kind: KindServerError, Status: 404},
 		"component of aws":  {Target: TargetAWS, Kind: KindDeny, Component: "pd"},
+		"rate of denial":    {Target: TargetAWS, Kind: KindDeny, Rate: 1},
+		"negative rate":     {Target: TargetAWS, Kind: KindThrottle, Rate: -1},
 		"negative count":    {Target: TargetAWS, Kind: KindDeny, Count: -1},
 		"progress too high": {Target: TargetShoot, Kind: KindStuck, Progress: 100},
 	} {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // Target is the part of the stack that a fault strikes.
@@ -29,7 +31,8 @@ const (
 type Kind string
 
 const (
-	// KindThrottle answers with the throttling error of the called service.
+	// KindThrottle answers with the throttling error of the called service: every
+	// call, or those above Rate.
 	KindThrottle Kind = "throttle"
 	// KindServerError answers with an internal error, HTTP 500 unless Status
 	// says otherwise, and without any effect.
@@ -104,6 +107,9 @@ type Fault struct {
 	Count int `json:"count,omitempty"`
 	// For is how long the fault stays on, in real time; 0 is until removed.
 	For Duration `json:"for,omitempty"`
+	// Rate is how many calls a second KindThrottle lets through, over all that it
+	// matches, as a cloud does with an account's allowance; 0 is none.
+	Rate float64 `json:"rate,omitempty"`
 	// Delay is the extra time of KindDelay, in real time; default 1s.
 	Delay Duration `json:"delay,omitempty"`
 	// Status is the HTTP status of KindServerError; default 500.
@@ -119,6 +125,8 @@ type Fault struct {
 	Hits int `json:"hits"`
 	// Expires is when For ends. Set by the registry.
 	Expires *time.Time `json:"expires,omitempty"`
+
+	allowance *rate.Limiter // with Rate
 }
 
 // Subject is what a stand-in is about to do; a fault is matched against it.
@@ -155,6 +163,9 @@ func (f *Fault) Validate() error {
 	if f.Count != 0 && (f.Target == TargetShoot || f.Kind == KindStuck) {
 		errs = append(errs, errors.New("count does not work for shoots and stuck states: use for, or remove the fault"))
 	}
+	if f.Rate < 0 || (f.Rate > 0 && f.Kind != KindThrottle) {
+		errs = append(errs, errors.New("rate belongs to kind throttle and is not negative"))
+	}
 	if f.Count < 0 || f.For < 0 || f.Delay < 0 || f.Progress < 0 || f.Progress > 99 {
 		errs = append(errs, errors.New("count, for and delay must not be negative, progress is 0 to 99"))
 	}
@@ -171,6 +182,11 @@ func (f *Fault) matches(s Subject) bool {
 		(f.Shoot == "" || f.Shoot == s.Shoot || f.Shoot == s.ShootName) &&
 		fits(f.Namespace, s.Namespace) && fits(f.Name, s.Name) &&
 		fits(f.Component, s.Component) && fits(f.Phase, s.Phase)
+}
+
+// spares reports whether the call is within the fault's rate.
+func (f *Fault) spares(now time.Time) bool {
+	return f.allowance != nil && f.allowance.AllowN(now, 1)
 }
 
 func fits(want, have string) bool { return want == "" || want == have }

@@ -37,6 +37,7 @@ Faults. Every selector that is set must match, an empty one matches everything.
   stuck         stays unfinished while the fault is on    error         fails with "codes" and "message"
 
   more fields   count     strikes so often, then it is removed (aws, config-service)
+                rate      calls a second that get through all the same (throttle): an account's allowance
                 for       switches itself off after this time ("90s")
                 progress  where a Shoot's operation is struck, per cent
                 codes     Gardener's, such as ["ERR_INFRA_QUOTA_EXCEEDED"]
@@ -48,6 +49,7 @@ Examples
 
   curl -d '{"target":"aws","kind":"lost-answer","operation":"CreateHostedZone","count":1}' $CONTROL/faults
   curl -d '{"target":"aws","kind":"throttle","service":"ec2","for":"30s"}' $CONTROL/faults
+  curl -d '{"target":"aws","kind":"throttle","account":"222222222222","rate":0.5}' $CONTROL/faults
   curl -d '{"target":"shoot","kind":"error","phase":"Create","codes":["ERR_INFRA_QUOTA_EXCEEDED"]}' $CONTROL/faults
   curl -d '{"target":"tidb","kind":"stuck","component":"tikv"}' $CONTROL/faults
   curl -X POST $CONTROL/processes/worker/kill

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/tidbcloud/infra-orchestrator/dev/gardenlet"
 )
 
@@ -40,6 +42,9 @@ func (r *Registry) Add(f Fault) (Fault, error) {
 	f.ID, f.Hits, f.Expires = "f"+strconv.Itoa(r.last), 0, nil
 	if f.Kind == KindDelay && f.Delay == 0 {
 		f.Delay = Duration(time.Second)
+	}
+	if f.Rate > 0 {
+		f.allowance = rate.NewLimiter(rate.Limit(f.Rate), max(int(f.Rate), 1))
 	}
 	if f.For > 0 {
 		end := r.now().Add(time.Duration(f.For))
@@ -91,7 +96,7 @@ func (r *Registry) Strike(target Target, s Subject) (Fault, bool) {
 	defer r.mu.Unlock()
 	r.expire()
 	for i, f := range r.faults {
-		if f.Target != target || !f.matches(s) {
+		if f.Target != target || !f.matches(s) || f.spares(r.now()) {
 			continue
 		}
 		f.Hits++

@@ -69,11 +69,14 @@ func serverConfig(o Options, store *config.SQL) (*config.Config, map[primitives.
 
 // dynamicConfig is what a development server needs: new search attributes and
 // endpoints visible at once, and the persistence limits that this costs lifted
-// (the official CLI does the same).
+// (the official CLI does the same). Fairness between the product's accounts is
+// off by default in the server; a cluster turns it on with
+// deploy/temporal/dynamic-config.yaml.
 func dynamicConfig(extra map[string]any) dynamicconfig.StaticClient {
 	dyn := dynamicconfig.StaticClient{
 		dynamicconfig.ForceSearchAttributesCacheRefreshOnRead.Key():     true,
 		dynamicconfig.HistoryCacheHostLevelMaxSize.Key():                8096,
+		dynamicconfig.MatchingEnableFairness.Key():                      true,
 		dynamicconfig.MakeKey("frontend.persistenceMaxQPS"):             10000,
 		dynamicconfig.MakeKey("history.persistenceMaxQPS"):              45000,
 		dynamicconfig.MakeKey("system.forceNexusEndpointRefreshOnRead"): true,
