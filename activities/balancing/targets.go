@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidbcloud/infra-orchestrator/api/balancer/v1alpha1"
 	"github.com/tidbcloud/infra-orchestrator/balancing/round"
@@ -40,7 +41,7 @@ func (r *targetReader) prefetch(ctx context.Context, scales Scales, balancers []
 	missing := map[targetKey]struct{}{}
 	for _, b := range balancers {
 		for _, t := range b.Spec.Targets {
-			if _, ok := r.cached(b.Namespace, t.ScaleTargetRef); !ok {
+			if r.workload(b.Namespace, t.ScaleTargetRef) == nil {
 				missing[targetKey{b.Namespace, t.ScaleTargetRef}] = struct{}{}
 			}
 		}
@@ -101,14 +102,11 @@ func (l liveScale) target(ref autoscalingv2.CrossVersionObjectReference) round.T
 // cached reads a target of group apps from the cache. What is not there may
 // have been created a moment ago.
 func (r *targetReader) cached(namespace string, ref autoscalingv2.CrossVersionObjectReference) (round.Target, bool) {
-	kind := groupKind(ref.APIVersion, ref.Kind)
-	if !isCached(kind) {
-		return round.Target{}, false
-	}
-	o := r.cache.Workload(kind.Kind, namespace, ref.Name)
+	o := r.workload(namespace, ref)
 	if o == nil {
 		return round.Target{}, false
 	}
+	kind := groupKind(ref.APIVersion, ref.Kind)
 	t := round.Target{Owner: key(kind, ref.Name), Ordered: kind.Kind == kindStatefulSet}
 	switch w := o.(type) {
 	case *appsv1.Deployment:
@@ -119,6 +117,15 @@ func (r *targetReader) cached(namespace string, ref autoscalingv2.CrossVersionOb
 		t.Replicas, t.Selector = replicasOf(w.Spec.Replicas), selectorOf(w.Spec.Selector)
 	}
 	return t, true
+}
+
+// workload is the cached object of a reference, nil if there is none.
+func (r *targetReader) workload(namespace string, ref autoscalingv2.CrossVersionObjectReference) client.Object {
+	kind := groupKind(ref.APIVersion, ref.Kind)
+	if !isCached(kind) {
+		return nil
+	}
+	return r.cache.Workload(kind.Kind, namespace, ref.Name)
 }
 
 // replicasOf is spec.replicas of a workload; the API server fills it with 1.
