@@ -42,8 +42,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	obj := &metav1.PartialObjectMetadata{}
 	obj.SetGroupVersionKind(r.Kind)
 	if err := r.Client.Get(ctx, req.NamespacedName, obj); err != nil {
-		// Gone: the workflow removed the finalizer, so it knows.
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		if apierrors.IsNotFound(err) {
+			// The workflow mostly knows, since it removed the finalizer. Where
+			// somebody else did, it must not rest for ever.
+			return reconcile.Result{RequeueAfter: r.Signaller.Gone(ctx, r.Kind.Kind, req.NamespacedName)}, nil
+		}
+		return reconcile.Result{}, err
 	}
 	finalizer := v1.Finalizer(r.Kind.Kind)
 	if !obj.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(obj, finalizer) {
@@ -75,6 +79,7 @@ func (r *Reconciler) claim(ctx context.Context, obj *metav1.PartialObjectMetadat
 			mint = RandomID
 		}
 		metav1.SetMetaDataAnnotation(&obj.ObjectMeta, v1.AnnotationID, mint())
+		metav1.SetMetaDataAnnotation(&obj.ObjectMeta, v1.AnnotationIDMintedFor, string(obj.UID))
 		changed = true
 	}
 	if !changed {

@@ -39,6 +39,7 @@ type fakeTemporal struct {
 	mu      sync.Mutex
 	err     error
 	signals []signal
+	gone    []string // ids of workflows that were told without a start
 }
 
 type signal struct {
@@ -63,6 +64,13 @@ func (f *fakeTemporal) SignalWithStartWorkflow(ctx context.Context, id, name str
 		options: options, bounded: ok && time.Until(deadline) <= 5*time.Second,
 	})
 	return nil, nil
+}
+
+func (f *fakeTemporal) SignalWorkflow(_ context.Context, id, _, _ string, _ any) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.gone = append(f.gone, id)
+	return f.err
 }
 
 type bench struct {
@@ -210,7 +218,12 @@ func TestSignalCarriesTheContract(t *testing.T) {
 func TestReconcileGone(t *testing.T) {
 	b := newBench(t)
 	require.Equal(t, reconcile.Result{}, b.reconcile(t))
-	require.Empty(t, b.temporal.signals)
+	require.Empty(t, b.temporal.signals, "no workflow is started for it")
+	require.Equal(t, []string{"network/infra/n1"}, b.temporal.gone, "one that rests is told")
+	b.temporal.err = serviceerror.NewNotFound("no such workflow")
+	require.Equal(t, reconcile.Result{}, b.reconcile(t), "the usual end: the workflow has ended")
+	b.temporal.err = serviceerror.NewUnavailable("down")
+	require.NotZero(t, b.reconcile(t).RequeueAfter)
 }
 
 // Two bridges, or a cache that is behind: the second patch is refused instead

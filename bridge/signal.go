@@ -30,8 +30,9 @@ const signalTimeout = 5 * time.Second
 // Temporal refused.
 const ReasonNotAccepted = "SignalNotAccepted"
 
-// Starter is the one method of the Temporal client that the bridge uses.
+// Starter is what the bridge uses of the Temporal client.
 type Starter interface {
+	SignalWorkflow(ctx context.Context, workflowID, runID, signalName string, arg any) error
 	SignalWithStartWorkflow(ctx context.Context, workflowID, signalName string, signalArg any,
 		options temporalclient.StartWorkflowOptions, workflow any, workflowArgs ...any) (temporalclient.WorkflowRun, error)
 }
@@ -86,6 +87,21 @@ func (s *Signaller) Signal(ctx context.Context, kind string, obj *metav1.Partial
 	return s.backoff.When(key)
 }
 
+// Gone tells the workflow of an object that exists no more, if there is one. It
+// returns 0 when that is done, else the time after which to try again.
+func (s *Signaller) Gone(ctx context.Context, kind string, name types.NamespacedName) time.Duration {
+	ctx, cancel := context.WithTimeout(ctx, signalTimeout)
+	defer cancel()
+	key := objectKey{kind, name}
+	err := s.temporal.SignalWorkflow(ctx, temporal.ObjectID(kind, name.Namespace, name.Name), "", temporal.SignalChanged, temporal.Changed{})
+	var none *serviceerror.NotFound
+	if err == nil || errors.As(err, &none) {
+		s.backoff.Forget(key)
+		return 0
+	}
+	return s.backoff.When(key)
+}
+
 // report says once that Temporal is away, and for each object that Temporal
 // refused it: only the latter is about the object.
 func (s *Signaller) report(outcome Outcome, id string, obj *metav1.PartialObjectMetadata, err error) {
@@ -110,6 +126,9 @@ func startOptions(id, kind string, obj *metav1.PartialObjectMetadata) temporalcl
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		// No timeouts: an object workflow lives as long as its object.
 		StaticSummary: fmt.Sprintf("%s %s/%s", kind, obj.Namespace, obj.Name),
+		// Object workflows decide in milliseconds; they must not queue behind
+		// hundreds of somebody else's operations.
+		Priority: sdktemporal.Priority{PriorityKey: 1, FairnessKey: "ns/" + obj.Namespace[:min(len(obj.Namespace), 60)]},
 		TypedSearchAttributes: sdktemporal.NewSearchAttributes(
 			temporal.AttrKind.ValueSet(kind),
 			temporal.AttrNamespace.ValueSet(obj.Namespace),

@@ -42,6 +42,9 @@ var (
 type ReadObjectInput struct {
 	Ref  ObjectRef `json:"ref"`
 	Live bool      `json:"live,omitempty"`
+	// Holders of leases to look for; those that are no more are returned in
+	// ObjectState.Vanished.
+	Holders []Holder `json:"holders,omitempty"`
 }
 
 // ObjectState is what the object workflow and operations need to know of a CR.
@@ -53,9 +56,18 @@ type ObjectState struct {
 	Deleting   bool   `json:"deleting,omitempty"`
 	Paused     bool   `json:"paused,omitempty"`
 	Migrated   bool   `json:"migrated,omitempty"`
+	// Minted: the identity was minted for this very object, so nothing that
+	// carries it can be older than the object.
+	Minted bool `json:"minted,omitempty"`
+	// ForceDelete: the annotation says so, with the object's uid.
+	ForceDelete bool `json:"forceDelete,omitempty"`
 	// Verb is the value of the operation annotation.
 	Verb           string            `json:"verb,omitempty"`
 	DeletionPolicy v1.DeletionPolicy `json:"deletionPolicy,omitempty"`
+	// LastManager is the field manager that last wrote the spec, VerbManager
+	// the one that set the operation annotation. Ours do not count.
+	LastManager string `json:"lastManager,omitempty"`
+	VerbManager string `json:"verbManager,omitempty"`
 
 	// From status.
 	ObservedGeneration int64               `json:"observedGeneration,omitempty"`
@@ -67,6 +79,15 @@ type ObjectState struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// Details are the kind's own status fields, such as shoot, vpc, bucket.
 	Details map[string]json.RawMessage `json:"details,omitempty"`
+
+	// Clusters and Leases that status shows (Network).
+	Clusters *v1.NetworkClusters `json:"clusters,omitempty"`
+	Leases   []v1.Lease          `json:"leases,omitempty"`
+	// Vanished are the positions in ReadObjectInput.Holders of those that are
+	// no more.
+	Vanished []int `json:"vanished,omitempty"`
+	// Users is the number of objects that refer to this one, by the cache.
+	Users int32 `json:"users,omitempty"`
 
 	// Facts for summaries and search attributes, as far as they are known.
 	Account  string `json:"account,omitempty"`
@@ -84,7 +105,10 @@ type ObjectStatus struct {
 	ObservedGeneration int64            `json:"observedGeneration,omitempty"`
 	Phase              v1.Phase         `json:"phase"`
 	Ready              metav1.Condition `json:"ready"`
-	Events             []Event          `json:"events,omitempty"`
+	// Clusters and Leases are a Network's; nil for other kinds.
+	Clusters *v1.NetworkClusters `json:"clusters,omitempty"`
+	Leases   []v1.Lease          `json:"leases,omitempty"`
+	Events   []Event             `json:"events,omitempty"`
 }
 
 // OperationReport is what the operation workflow owns. Field manager

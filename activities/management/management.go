@@ -54,6 +54,8 @@ func (a *Activities) Register(r contract.Registry) {
 	contract.Register(r, contract.PlanCluster, a.PlanCluster)
 	contract.Register(r, contract.WaitNetworkReady, a.WaitNetworkReady)
 	contract.Register(r, contract.WaitUnused, a.WaitUnused)
+	contract.Register(r, contract.AnswerVerb, a.AnswerVerb)
+	contract.Register(r, contract.WaitDependencies, a.WaitDependencies)
 }
 
 // AddToScheme adds all types that these activities read and write.
@@ -66,7 +68,7 @@ func AddToScheme(s *runtime.Scheme) error {
 
 // Kinds are the kinds whose events Wake should be fed with.
 func Kinds() []client.Object {
-	return []client.Object{&v1.ProviderType{}, &v1.Provider{}, &v1.Network{}, &v1.Cluster{}}
+	return []client.Object{&v1.Account{}, &v1.ProviderType{}, &v1.Provider{}, &v1.Network{}, &v1.Cluster{}, &corev1.Secret{}}
 }
 
 func newObject(kind string) (v1.Object, error) {

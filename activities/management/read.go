@@ -35,7 +35,49 @@ func (a *Activities) ReadObject(ctx context.Context, in contract.ReadObjectInput
 		return contract.ObjectState{}, err
 	}
 	a.addFacts(ctx, o, &s)
-	return s, nil
+	s.Vanished, err = a.vanished(ctx, in.Ref.Namespace, in.Holders)
+	return s, err
+}
+
+// vanished lists the holders that are no more: their object is gone or another
+// one has its name, or the operation that held has ended. The cache is asked
+// first; what it does not know is looked for past it.
+func (a *Activities) vanished(ctx context.Context, namespace string, holders []contract.Holder) (at []int, err error) {
+	for i, h := range holders {
+		alive := false
+		for _, reader := range []client.Reader{a.Client, a.Live} {
+			o, err := newObject(h.Object.Kind)
+			if err != nil {
+				return nil, err
+			}
+			if _, err := get(ctx, reader, namespace, h.Object.Name, o); faults.IgnoreGone(err) != nil {
+				return nil, err
+			}
+			if alive = holds(o, h); alive {
+				break
+			}
+		}
+		if !alive {
+			at = append(at, i)
+		}
+	}
+	return at, nil
+}
+
+// holds says whether the object is the holder's, and the operation that holds,
+// if one does, has not ended. An object runs one operation at a time, so
+// another one that runs means that the holder has ended; another one that has
+// ended may be the one before, the holder having told nothing of itself yet.
+func holds(o v1.Object, h contract.Holder) bool {
+	if string(o.GetUID()) != h.UID {
+		return false
+	}
+	op := o.Common().Operation
+	if h.Operation == "" || op == nil {
+		return true
+	}
+	active := op.State == v1.OperationRunning || op.State == v1.OperationBlocked || op.State == v1.OperationCancelling
+	return active == (op.ID == h.Operation)
 }
 
 func stateOf(o v1.Object) (contract.ObjectState, error) {
@@ -48,6 +90,8 @@ func stateOf(o v1.Object) (contract.ObjectState, error) {
 		Deleting:           o.GetDeletionTimestamp() != nil,
 		Paused:             annotations[v1.AnnotationPaused] == "true",
 		Migrated:           annotations[v1.AnnotationMigrated] == "true",
+		Minted:             annotations[v1.AnnotationIDMintedFor] == string(o.GetUID()),
+		ForceDelete:        annotations[v1.AnnotationForceDelete] == string(o.GetUID()),
 		Verb:               annotations[v1.AnnotationOperation],
 		DeletionPolicy:     o.GetDeletionPolicy(),
 		ObservedGeneration: status.ObservedGeneration,
@@ -55,6 +99,8 @@ func stateOf(o v1.Object) (contract.ObjectState, error) {
 		Ready:              meta.FindStatusCondition(status.Conditions, v1.ConditionReady),
 		Operation:          status.Operation,
 		Resources:          status.Resources,
+		LastManager:        lastManager(o.GetManagedFields()),
+		VerbManager:        verbManager(o.GetManagedFields()),
 	}
 	for _, c := range status.Conditions {
 		if !slices.Contains(notTheOperations, c.Type) {
@@ -78,7 +124,7 @@ func detailsOf(o v1.Object) (map[string]json.RawMessage, error) {
 	if err := json.Unmarshal(raw, &whole); err != nil {
 		return nil, err
 	}
-	for _, common := range []string{"observedGeneration", "phase", "conditions", "operation", "lastError", "resources"} {
+	for _, common := range []string{"observedGeneration", "phase", "conditions", "operation", "lastError", "resources", "clusters", "leases"} {
 		delete(whole.Status, common)
 	}
 	if len(whole.Status) == 0 {
@@ -99,6 +145,10 @@ func (a *Activities) addFacts(ctx context.Context, o v1.Object, s *contract.Obje
 		}
 	case *v1.Network:
 		a.networkFacts(ctx, o, s)
+		s.Leases, s.Clusters = o.Status.Leases, o.Status.Clusters
+		if users, err := listUsers(ctx, a.Client, contract.ObjectRef{Kind: v1.KindNetwork, Namespace: ns, Name: o.Name}); err == nil {
+			s.Users = int32(len(users))
+		}
 	case *v1.Provider:
 		s.Provider = o.Name
 		a.providerFacts(ctx, o, s)

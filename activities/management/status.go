@@ -23,11 +23,17 @@ import (
 )
 
 // ApplyObjectStatus writes what the object workflow owns: observedGeneration,
-// phase and the condition Ready.
+// phase and the condition Ready; of a Network also clusters and leases.
 func (a *Activities) ApplyObjectStatus(ctx context.Context, in contract.ObjectStatus) (contract.None, error) {
 	status := map[string]any{"phase": in.Phase, "conditions": []metav1.Condition{in.Ready}}
 	if in.ObservedGeneration > 0 {
 		status["observedGeneration"] = in.ObservedGeneration
+	}
+	if in.Clusters != nil {
+		status["clusters"] = in.Clusters
+	}
+	if len(in.Leases) > 0 {
+		status["leases"] = in.Leases
 	}
 	if err := a.applyStatus(ctx, in.Ref, in.UID, ownerObject, status); err != nil {
 		return contract.None{}, err

@@ -19,6 +19,8 @@ import (
 // Workflows is the part of a Temporal client that this package needs.
 type Workflows interface {
 	GetWorkflow(ctx context.Context, workflowID, runID string) client.WorkflowRun
+	NewWithStartWorkflowOperation(options client.StartWorkflowOptions, workflow any, args ...any) client.WithStartWorkflowOperation
+	UpdateWithStartWorkflow(ctx context.Context, options client.UpdateWithStartWorkflowOptions) (client.WorkflowUpdateHandle, error)
 }
 
 // Activities implements the contract's operation activities.
@@ -29,6 +31,8 @@ type Activities struct {
 // Register registers all activities of this package.
 func (a *Activities) Register(r contract.Registry) {
 	contract.Register(r, contract.WaitOperation, a.WaitOperation)
+	contract.Register(r, contract.AcquireLease, a.AcquireLease)
+	contract.Register(r, contract.ReleaseLease, a.ReleaseLease)
 }
 
 // WaitOperation waits until the operation has ended and says how. One that

@@ -70,6 +70,15 @@ func For(ctx context.Context, object contract.ObjectRef, poll time.Duration, wak
 	}
 }
 
+// Silently is For without a sentence: for waits that go on beside the work of a
+// step, which says itself what it waits for.
+func Silently(ctx context.Context, poll time.Duration, wake <-chan struct{}, check func(ctx context.Context) (bool, error)) error {
+	return For(context.WithValue(ctx, tellerKey{}, nil), contract.ObjectRef{}, poll, wake, func(ctx context.Context) (bool, string, error) {
+		done, err := check(ctx)
+		return done, "", err
+	})
+}
+
 func stopping(object contract.ObjectRef) error {
 	f := faults.New(faults.Transient, "WorkerStopping", object.String(), "the worker that waited is shutting down; another one goes on")
 	f.RetryAt = time.Millisecond

@@ -37,3 +37,11 @@ type VerbReply struct {
 	// Text is one sentence: what happens now.
 	Text string `json:"text"`
 }
+
+// Updates that a Network's object workflow serves to operations.
+const (
+	// UpdateAcquire returns when the lease or lock is granted.
+	UpdateAcquire = "acquire"
+	// UpdateRelease gives it back, or withdraws a request that waits.
+	UpdateRelease = "release"
+)

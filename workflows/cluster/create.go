@@ -26,20 +26,22 @@ func (c *cluster) ensureSteps() []lifecycle.Step {
 	return []lifecycle.Step{
 		{Name: "WaitNetwork", Doc: "the Network to be ready", Budget: 24 * time.Hour, Run: c.waitNetwork},
 		{Name: "Preflight", Doc: "check spec, references and credentials", Budget: 2 * time.Minute, Run: c.preflight},
+		{Name: "AcquireLease", Doc: "keep the Network awake", Run: c.acquireLease, Undo: []lifecycle.Step{
+			{Name: "ReleaseLease", Doc: "the Network may sleep again", Run: c.releaseLease}}},
 		{Name: "FetchConfig", Doc: "ask the config-service for this version's configuration", Run: c.fetchConfig},
-		{Name: "EnsureKey", Doc: "KMS key and alias", Run: c.ensureKey},
-		{Name: "EnsureRole", Doc: "IAM role for the database's pods", Run: c.ensureRole},
-		{Name: "EnsureWorkerPools", Doc: "worker pools in the Shoot", Run: c.ensureWorkerPools},
+		{Name: "EnsureKey", Doc: "KMS key and alias", Run: c.ensureKey, Undo: c.remove(key)},
+		{Name: "EnsureRole", Doc: "IAM role for the database's pods", Run: c.ensureRole, Undo: c.remove(role)},
+		{Name: "EnsureWorkerPools", Doc: "worker pools in the Shoot", Run: c.ensureWorkerPools, Undo: c.remove(workerPools)},
 		{Name: "WaitWorkerPools", Doc: "Gardener to add the machines", Budget: 30 * time.Minute, Run: c.waitWorkerPools},
-		{Name: "EnsureStorageClasses", Doc: "storage classes with the cluster's key", Run: c.ensureStorageClasses},
-		{Name: "EnsureNamespace", Doc: "namespace, service accounts and secrets", Run: c.ensureNamespace},
-		{Name: "EnsureDatabase", Doc: "order the TidbCluster from the operator", Run: c.ensureDatabase},
+		{Name: "EnsureStorageClasses", Doc: "storage classes with the cluster's key", Run: c.ensureStorageClasses, Undo: c.remove(storageClasses)},
+		{Name: "EnsureNamespace", Doc: "namespace, service accounts and secrets", Run: c.ensureNamespace, Undo: c.remove(namespace)},
+		{Name: "EnsureDatabase", Doc: "order the TidbCluster from the operator", Run: c.ensureDatabase, Undo: c.remove(database)},
 		{Name: "WaitDatabaseReady", Doc: "every component of the database to be ready", Budget: time.Hour, Limit: &c.plan.ClusterCreateTimeout, Run: c.waitDatabaseReady},
 		{Name: "EnsureRootPassword", Doc: "set the root password", Budget: 10 * time.Minute, Run: c.ensureRootPassword},
-		{Name: "EnsureLoadBalancer", Doc: "service and network load balancer", Budget: 15 * time.Minute, Run: c.ensureLoadBalancer},
-		{Name: "EnsureEndpointService", Doc: "PrivateLink endpoint service", Budget: 15 * time.Minute, Run: c.ensureEndpointService},
-		{Name: "EnsureDNSRecords", Doc: "DNS records in the Network's zone", Run: c.ensureRecords},
-		{Name: "EnsureBackupPolicy", Doc: "backup schedule", Run: c.ensureBackupPolicy},
+		{Name: "EnsureLoadBalancer", Doc: "service and network load balancer", Budget: 15 * time.Minute, Run: c.ensureLoadBalancer, Undo: c.remove(loadBalancer)},
+		{Name: "EnsureEndpointService", Doc: "PrivateLink endpoint service", Budget: 15 * time.Minute, Run: c.ensureEndpointService, Undo: c.remove(endpointService), Skippable: true},
+		{Name: "EnsureDNSRecords", Doc: "DNS records in the Network's zone", Run: c.ensureRecords, Undo: c.remove(dnsRecords), Skippable: true},
+		{Name: "EnsureBackupPolicy", Doc: "backup schedule", Run: c.ensureBackupPolicy, Undo: c.remove(backupPolicy), Skippable: true},
 		{Name: "Publish", Doc: "declare the Cluster available", Run: c.publish},
 	}
 }
@@ -58,6 +60,11 @@ func (c *cluster) preflight(ctx workflow.Context) error {
 	}
 	// From here on things may exist: a deletion goes by this field.
 	return lifecycle.Publish(ctx, "observed", v1.ObservedCluster{})
+}
+
+func (c *cluster) acquireLease(ctx workflow.Context) error {
+	_, err := lifecycle.Do(ctx, contract.AcquireLease, lifecycle.Lease(c.in, c.plan.Network))
+	return err
 }
 
 func (c *cluster) fetchConfig(ctx workflow.Context) error {
@@ -91,8 +98,10 @@ func (c *cluster) ensureRole(ctx workflow.Context) error {
 }
 
 func (c *cluster) ensureWorkerPools(ctx workflow.Context) error {
-	_, err := lifecycle.Ensure(ctx, keyPools, contract.EnsureWorkerPools, c.pools())
-	return err
+	return lifecycle.WithLock(ctx, c.plan.Network, contract.LockShoot, func() error {
+		_, err := lifecycle.Ensure(ctx, keyPools, contract.EnsureWorkerPools, c.pools())
+		return err
+	})
 }
 
 func (c *cluster) waitWorkerPools(ctx workflow.Context) error {

@@ -14,37 +14,56 @@ import (
 // first: names, endpoints, load balancer, database with its volumes, machines,
 // role, key. It ends with the proof that nothing is left.
 func DeleteCluster(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, error) {
-	c := newCluster(in)
-	if in.DeletionPolicy == v1.DeletionPolicyRetain {
-		return lifecycle.Run(ctx, in, lifecycle.RetainSteps(in, usedBy)...)
-	}
-	return lifecycle.Run(ctx, in, c.deleteSteps()...)
+	return lifecycle.Run(ctx, in, lifecycle.Deletion(in, usedBy, newCluster(in).deleteSteps()...)...)
 }
 
-// usedBy is whom the deletion waits for.
 const usedBy = "everything that uses the Cluster to be gone"
 
 func (c *cluster) deleteSteps() []lifecycle.Step {
-	return []lifecycle.Step{
-		lifecycle.WaitUnused(c.in, usedBy),
-		{Name: "Inspect", Doc: "see what exists", Budget: 2 * time.Minute, Run: c.inspect},
-		{Name: "DeleteBackupPolicy", Doc: "stop backups and wait for the operator's finalizers", Budget: 30 * time.Minute, Run: lifecycle.Unless(&c.void, c.deleteBackups)},
-		{Name: "DeleteDNSRecords", Doc: "DNS records in the Network's zone", Run: lifecycle.Unless(&c.void, c.deleteRecords)},
-		{Name: "DeleteEndpointService", Doc: "reject connections and delete the PrivateLink endpoint service", Budget: 15 * time.Minute, Run: lifecycle.Unless(&c.void, c.deleteEndpointService)},
-		{Name: "DeleteLoadBalancer", Doc: "service and network load balancer", Budget: 15 * time.Minute, Run: lifecycle.Unless(&c.void, c.deleteLoadBalancer)},
-		{Name: "DeleteDatabase", Doc: "TidbCluster, its pods and its volumes", Budget: 30 * time.Minute, Run: lifecycle.Unless(&c.void, c.deleteDatabase)},
-		{Name: "DeleteNamespace", Doc: "namespace in the Shoot", Budget: 15 * time.Minute, Run: lifecycle.Unless(&c.void, c.deleteNamespace)},
-		{Name: "DeleteStorageClasses", Doc: "storage classes", Run: lifecycle.Unless(&c.void, c.deleteStorageClasses)},
-		{Name: "DeleteWorkerPools", Doc: "worker pools in the Shoot", Run: lifecycle.Unless(&c.void, c.deleteWorkerPools)},
-		{Name: "DeleteRole", Doc: "IAM role", Run: lifecycle.Unless(&c.void, c.deleteRole)},
-		{Name: "DeleteKey", Doc: "KMS alias, and the key in 30 days", Run: lifecycle.Unless(&c.void, c.deleteKey)},
-		{Name: "ProveAbsence", Doc: "look for anything that still carries the identity", Run: lifecycle.Unless(&c.void, c.proveAbsence)},
-		lifecycle.RemoveFinalizer(c.in),
+	all := []lifecycle.Step{{Name: "Inspect", Doc: "see what exists", Budget: 2 * time.Minute, Run: c.inspect}}
+	for _, one := range []part{backupPolicy, dnsRecords, endpointService, loadBalancer, database, namespace, storageClasses, workerPools, role, key} {
+		all = append(all, c.remove(one)...)
 	}
+	return append(all,
+		lifecycle.Step{Name: "ProveAbsence", Doc: "look for anything that still carries the identity", Run: lifecycle.Unless(&c.void, c.proveAbsence)},
+		lifecycle.Step{Name: "ReleaseLease", Doc: "the Network may sleep again", Run: lifecycle.Unless(&c.void, c.releaseLease)})
 }
 
-// inspect pins the plan. A Cluster that never passed Preflight has nothing,
-// and may well have a spec or a Network that cannot be resolved.
+// part is a piece of a Cluster that is made and removed as a whole.
+type part string
+
+const (
+	backupPolicy    part = "DeleteBackupPolicy"
+	dnsRecords      part = "DeleteDNSRecords"
+	endpointService part = "DeleteEndpointService"
+	loadBalancer    part = "DeleteLoadBalancer"
+	database        part = "DeleteDatabase"
+	namespace       part = "DeleteNamespace"
+	storageClasses  part = "DeleteStorageClasses"
+	workerPools     part = "DeleteWorkerPools"
+	role            part = "DeleteRole"
+	key             part = "DeleteKey"
+)
+
+// remove is the step that removes a part: of a deletion, and of a creation that
+// is cancelled.
+func (c *cluster) remove(p part) []lifecycle.Step {
+	s := map[part]lifecycle.Step{
+		backupPolicy:    {Doc: "stop backups and wait for the operator's finalizers", Budget: 30 * time.Minute, Run: c.deleteBackups},
+		dnsRecords:      {Doc: "DNS records in the Network's zone", Run: c.deleteRecords},
+		endpointService: {Doc: "reject connections and delete the PrivateLink endpoint service", Budget: 15 * time.Minute, Run: c.deleteEndpointService},
+		loadBalancer:    {Doc: "service and network load balancer", Budget: 15 * time.Minute, Run: c.deleteLoadBalancer},
+		database:        {Doc: "TidbCluster, its pods and its volumes", Budget: 30 * time.Minute, Run: c.deleteDatabase},
+		namespace:       {Doc: "namespace in the Shoot", Budget: 15 * time.Minute, Run: c.deleteNamespace},
+		storageClasses:  {Doc: "storage classes", Run: c.deleteStorageClasses},
+		workerPools:     {Doc: "worker pools in the Shoot", Run: c.deleteWorkerPools},
+		role:            {Doc: "IAM role", Run: c.deleteRole},
+		key:             {Doc: "KMS alias, and the key in 30 days", Run: c.deleteKey},
+	}[p]
+	s.Name, s.Run = string(p), lifecycle.Unless(&c.void, s.Run)
+	return []lifecycle.Step{s}
+}
+
 func (c *cluster) inspect(ctx workflow.Context) error {
 	if c.void = !lifecycle.Published(ctx, "observed", &v1.ObservedCluster{}); c.void {
 		return nil
@@ -92,7 +111,9 @@ func (c *cluster) deleteStorageClasses(ctx workflow.Context) error {
 }
 
 func (c *cluster) deleteWorkerPools(ctx workflow.Context) error {
-	return lifecycle.Remove(ctx, keyPools, contract.DeleteWorkerPools, c.pools())
+	return lifecycle.WithLock(ctx, c.plan.Network, contract.LockShoot, func() error {
+		return lifecycle.Remove(ctx, keyPools, contract.DeleteWorkerPools, c.pools())
+	})
 }
 
 func (c *cluster) deleteRole(ctx workflow.Context) error {
@@ -112,6 +133,11 @@ func (c *cluster) deleteKey(ctx workflow.Context) error {
 	}
 	lifecycle.Forget(ctx, keyKMS)
 	return nil
+}
+
+func (c *cluster) releaseLease(ctx workflow.Context) error {
+	_, err := lifecycle.Do(ctx, contract.ReleaseLease, lifecycle.Lease(c.in, c.plan.Network))
+	return err
 }
 
 func (c *cluster) proveAbsence(ctx workflow.Context) error {

@@ -59,6 +59,21 @@ func retain(ctx workflow.Context) error {
 	return nil
 }
 
+// leaveBehind is the step of a forced deletion: everything in the ledger is
+// left, and an Event lists it.
+func leaveBehind(ctx workflow.Context) error {
+	all := operationOf(ctx).report.Resources
+	for i := range all {
+		if all[i].State != v1.ResourceRetained {
+			all[i].State = v1.ResourceOrphaned
+		}
+	}
+	if len(all) > 0 {
+		Tell(ctx, true, "LeftBehind", "force-delete leaves behind, for somebody to remove: %s", Names(all))
+	}
+	return nil
+}
+
 // Names lists resources for a sentence, at most ten.
 func Names(rs []v1.Resource) string {
 	var names []string

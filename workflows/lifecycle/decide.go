@@ -26,8 +26,8 @@ type decision struct {
 
 // decide says what is due, from the object as it is and nothing else. id and
 // uid are those of the object that the workflow is for; uid is empty before
-// the first look.
-func decide(id, uid string, s contract.ObjectState) decision {
+// the first look. asked is a verb, retry or reconcile, that was granted.
+func decide(id, uid string, s contract.ObjectState, asked string) decision {
 	switch {
 	case !s.Exists:
 		return decision{action: actEnd}
@@ -37,30 +37,55 @@ func decide(id, uid string, s contract.ObjectState) decision {
 	case s.ID != "" && s.ID != id:
 		return decision{action: actReplace}
 	case s.Paused:
-		return decision{action: actWait, reason: "Paused", text: "frozen by the annotation " + v1.AnnotationPaused + ": remove it and the object goes on"}
+		return decision{action: actWait, reason: "Paused", text: pausedText(s)}
 	case s.Deleting && s.Operation != nil && s.Operation.Type == string(Delete) && s.Operation.State == v1.OperationSucceeded:
 		// Ours is done; what is left waits for somebody else's finalizer.
 		return decision{action: actEnd}
 	case s.Deleting:
-		return unlessEnded(s, Delete)
+		return unlessEnded(s, Delete, asked)
+	case s.ObservedGeneration >= s.Generation && asked != "":
+		return decision{action: actRun, verb: Update}
 	case s.ObservedGeneration >= s.Generation:
 		return decision{action: actSettle, reason: "Ready", text: "nothing to do"}
 	case s.ObservedGeneration == 0:
-		return unlessEnded(s, Create)
+		return unlessEnded(s, Create, asked)
 	default:
-		return unlessEnded(s, Update)
+		return unlessEnded(s, Update, asked)
 	}
+}
+
+// pausedText says what a pause holds up and how it ends.
+func pausedText(s contract.ObjectState) string {
+	what := "nothing starts"
+	if s.Deleting {
+		what = "the deletion waits"
+	}
+	return what + " while the annotation " + v1.AnnotationPaused + " is there: remove it, or ask for resume, and the object goes on"
 }
 
 // unlessEnded runs the verb, unless its last run for this generation was ended
 // by somebody: then only a verb or a new generation starts it again.
-func unlessEnded(s contract.ObjectState, v Verb) decision {
+func unlessEnded(s contract.ObjectState, v Verb, asked string) decision {
 	op := s.Operation
 	ended := op != nil && op.Type == string(v) && op.Generation == s.Generation &&
-		(op.State == v1.OperationCancelled || op.State == v1.OperationFailed)
-	if !ended {
+		(op.State == v1.OperationCancelled || op.State == v1.OperationFailed) && !preempted(s)
+	if !ended || asked != "" {
 		return decision{action: actRun, verb: v}
 	}
-	return decision{action: actWait, verb: v, reason: string(op.State),
-		text: string(v) + " was ended at step " + op.Step + "; change the spec and it starts again from what exists, or delete the object"}
+	how := " was cancelled"
+	if op.State == v1.OperationFailed { // see markFailed
+		how = " was ended from outside, as when it is terminated in the Temporal UI,"
+	}
+	return decision{action: actWait, verb: v, reason: string(op.State), text: string(v) + how + " at step " + op.Step + ": " + again}
+}
+
+// preempted says whether the last operation gave way to another one, rather
+// than being ended by somebody.
+func preempted(s contract.ObjectState) bool {
+	for _, c := range s.Conditions {
+		if c.Type == v1.ConditionProgressing {
+			return c.Reason == "Preempted" || c.Reason == "Superseded"
+		}
+	}
+	return false
 }

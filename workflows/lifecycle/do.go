@@ -24,6 +24,10 @@ const (
 // budget, retried while its faults are retryable, on the queue of its sort.
 func Do[In, Out any](ctx workflow.Context, a contract.Activity[In, Out], in In) (Out, error) {
 	s := stepOf(ctx)
+	var out Out
+	if err := operationOf(ctx).hold(ctx, s); err != nil {
+		return out, err
+	}
 	o := workflow.ActivityOptions{
 		TaskQueue:              contract.QueueInfra,
 		Summary:                s.Doc,
@@ -36,7 +40,6 @@ func Do[In, Out any](ctx workflow.Context, a contract.Activity[In, Out], in In) 
 	if a.Wait {
 		o.TaskQueue, o.StartToCloseTimeout = contract.QueueWaits, s.budget()
 	}
-	var out Out
 	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, o), a.Name, in).Get(ctx, &out)
 	return out, err
 }

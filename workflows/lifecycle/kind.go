@@ -27,6 +27,8 @@ type Kind struct {
 	Well v1.Phase
 	// Phases shown while an operation runs.
 	Phases map[Verb]v1.Phase
+	// Keeper: its object workflow grants leases and locks to others.
+	Keeper bool
 	// Operations are the workflow functions of the verbs that the kind has:
 	// func(workflow.Context, Input) (Result, error).
 	Operations map[Verb]Operation
@@ -45,7 +47,9 @@ type Input struct {
 	Verb           Verb               `json:"verb"`
 	Generation     int64              `json:"generation"`
 	DeletionPolicy v1.DeletionPolicy  `json:"deletionPolicy,omitempty"`
-	Facts          Facts              `json:"facts"`
+	// ForceDelete: let the object go at once and leave what it has.
+	ForceDelete bool  `json:"forceDelete,omitempty"`
+	Facts       Facts `json:"facts"`
 	// By is who asked for it: the field manager that last wrote the spec, or
 	// the sender of the verb that started it. For the audit.
 	By string `json:"by,omitempty"`

@@ -19,6 +19,7 @@ func TestDecide(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		state  contract.ObjectState
+		asked  string
 		action action
 		verb   Verb
 		reason string
@@ -40,11 +41,20 @@ func TestDecide(t *testing.T) {
 			action: actRun, verb: Create},
 		{name: "creation was cancelled, deleted since", state: contract.ObjectState{Exists: true, Generation: 2, Deleting: true, Operation: op("Create", 1, v1.OperationCancelled)},
 			action: actRun, verb: Delete},
+		{name: "creation was cancelled, retry asked", asked: "retry", state: contract.ObjectState{Exists: true, Generation: 1, Operation: op("Create", 1, v1.OperationCancelled)},
+			action: actRun, verb: Create},
+		{name: "deletion was terminated", state: contract.ObjectState{Exists: true, Generation: 2, Deleting: true, Operation: op("Delete", 2, v1.OperationFailed)},
+			action: actWait, verb: Delete, reason: "Failed"},
+		{name: "deletion gave way to a forced one", state: contract.ObjectState{Exists: true, Generation: 2, Deleting: true, Operation: op("Delete", 2, v1.OperationCancelled),
+			Conditions: []metav1.Condition{{Type: v1.ConditionProgressing, Reason: "Preempted"}}}, action: actRun, verb: Delete},
+		{name: "reconcile asked", asked: "reconcile", state: contract.ObjectState{Exists: true, Generation: 3, ObservedGeneration: 3}, action: actRun, verb: Update},
+		{name: "reconcile asked of a paused object", asked: "reconcile", state: contract.ObjectState{Exists: true, Generation: 3, ObservedGeneration: 3, Paused: true}, action: actWait, reason: "Paused"},
+		{name: "paused and deleted", state: contract.ObjectState{Exists: true, Generation: 2, Deleting: true, Paused: true}, action: actWait, reason: "Paused"},
 		{name: "deletion done, another finalizer is left", state: contract.ObjectState{Exists: true, Generation: 2, Deleting: true, Operation: op("Delete", 2, v1.OperationSucceeded)},
 			action: actEnd},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := decide("mine", "known", c.state)
+			d := decide("mine", "known", c.state, c.asked)
 			assert.Equal(t, c.action, d.action)
 			assert.Equal(t, c.verb, d.verb)
 			assert.Equal(t, c.reason, d.reason)

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"slices"
 	"time"
 
 	sdk "go.temporal.io/sdk/temporal"
@@ -35,6 +36,8 @@ type carried struct {
 	// Operations counts those that ran for Generation, for their ids.
 	Generation int64 `json:"generation,omitempty"`
 	Operations int64 `json:"operations,omitempty"`
+	// Leases that the object grants to others (Network).
+	Leases leases `json:"leases,omitzero"`
 }
 
 // object is the state of a running object workflow.
@@ -44,13 +47,25 @@ type object struct {
 	carried carried
 	changed workflow.ReceiveChannel
 	news    workflow.ReceiveChannel
+
+	requests []*request // verbs that wait for an answer
+	asked    string     // retry or reconcile, granted while no operation ran
+	by       string     // who asked
+	leased   bool       // a lease that status shows was granted or given back
+	gone     bool       // the object exists no more
 }
 
 // Object is the object workflow of the kind: look, decide, act, rest.
 func (k Kind) Object(ctx workflow.Context, in ObjectInput) error {
-	o := newObject(ctx, k, in)
+	o, err := newObject(ctx, k, in)
+	if err != nil {
+		return err
+	}
 	for {
-		o.rest(ctx)
+		rested := o.carried.Resting
+		if long := o.rest(ctx); long || (rested && outdated(ctx)) {
+			return o.continueAs(ctx, o.ref.ID)
+		}
 		if ended, err := o.look(ctx); ended || err != nil {
 			return err
 		}
@@ -63,13 +78,14 @@ func (o *object) look(ctx workflow.Context) (ended bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	d := decide(o.ref.ID, o.carried.UID, s)
+	o.serve(ctx, &s, nil)
+	d := decide(o.ref.ID, o.carried.UID, s, o.asked)
 	if s.ID == o.ref.ID {
 		o.carried.UID = s.UID
 	}
 	switch d.action {
 	case actEnd:
-		return true, nil
+		return true, o.leave(ctx)
 	case actReplace:
 		return false, o.continueAs(ctx, s.ID)
 	case actRun:
@@ -79,7 +95,13 @@ func (o *object) look(ctx workflow.Context) (ended bool, err error) {
 	}
 }
 
-func newObject(ctx workflow.Context, k Kind, in ObjectInput) *object {
+// leave lets everybody know who still waits for an answer.
+func (o *object) leave(ctx workflow.Context) error {
+	o.gone = true
+	return workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) })
+}
+
+func newObject(ctx workflow.Context, k Kind, in ObjectInput) (*object, error) {
 	o := &object{
 		kind: k, ref: contract.ObjectRef{Kind: in.Kind, Namespace: in.Namespace, Name: in.Name, ID: in.ID},
 		changed: workflow.GetSignalChannel(ctx, temporal.SignalChanged),
@@ -88,30 +110,45 @@ func newObject(ctx workflow.Context, k Kind, in ObjectInput) *object {
 	if in.Carried != nil {
 		o.carried = *in.Carried
 	}
-	return o
+	return o, o.handle(ctx)
 }
 
-// rest waits for a signal if the last look found nothing to do.
-func (o *object) rest(ctx workflow.Context) {
+// rest waits until there is something to look at, if the last look found
+// nothing to do. It returns true when the history should start afresh instead.
+func (o *object) rest(ctx workflow.Context) (long bool) {
 	if o.carried.Resting {
-		o.changed.Receive(ctx, nil)
+		awake := func() bool { return o.changed.Len() > 0 || len(o.requests) > 0 || o.leased }
+		_ = workflow.Await(ctx, func() bool { return awake() || o.long(ctx) })
+		if !awake() && ctx.Err() == nil {
+			return true
+		}
 	}
 	o.carried.Resting = false
 	o.drain()
+	return false
+}
+
+// long says whether this run has more history than an idle object should, and
+// nothing that a continue-as-new would disturb.
+func (o *object) long(ctx workflow.Context) bool {
+	return workflow.GetInfo(ctx).GetCurrentHistoryLength() > restAfter && workflow.AllHandlersFinished(ctx)
 }
 
 // drain takes all waiting signals: one look answers them all.
-func (o *object) drain() (any bool) {
+func (o *object) drain() (pending bool) {
+	pending = len(o.requests) > 0 || o.leased
+	o.leased = false
 	for o.changed.ReceiveAsync(nil) {
-		any = true
+		pending = true
 	}
 	for o.news.ReceiveAsync(nil) {
 	}
-	return any
+	return pending
 }
 
 // settle tells that nothing is due and lets the workflow rest.
 func (o *object) settle(ctx workflow.Context, s contract.ObjectState, d decision) error {
+	o.asked, o.by = "", ""
 	if d.action == actSettle {
 		o.tell(ctx, s, o.kind.Well, s.Generation, o.ready(ctx, s.Generation, true, "Ready", o.ref.Kind+" is ready"))
 	} else {
@@ -121,9 +158,6 @@ func (o *object) settle(ctx workflow.Context, s contract.ObjectState, d decision
 		return nil
 	}
 	o.carried.Resting = true
-	if workflow.GetInfo(ctx).GetCurrentHistoryLength() > restAfter {
-		return o.continueAs(ctx, o.ref.ID)
-	}
 	return nil
 }
 
@@ -134,14 +168,20 @@ func (o *object) continueAs(ctx workflow.Context, id string) error {
 	if id == o.ref.ID {
 		in.Carried = &o.carried
 	}
-	return workflow.NewContinueAsNewError(ctx, o.kind.Name, in)
+	return continueAsNew(ctx, o.kind.Name, in)
 }
 
-// read reads the object past every cache, and waits out any outage.
+// read reads the object past every cache, and waits out any outage. Leases of
+// holders that are no more end here.
 func (o *object) read(ctx workflow.Context) (contract.ObjectState, error) {
 	for {
-		s, err := must(ctx, contract.ReadObject, contract.ReadObjectInput{Ref: o.ref, Live: true})
-		if err == nil || sdk.IsCanceledError(err) {
+		holders := o.carried.Leases.holders()
+		s, err := must(ctx, contract.ReadObject, contract.ReadObjectInput{Ref: o.ref, Live: true, Holders: holders})
+		if err == nil {
+			o.sweep(ctx, s, holders)
+			return s, nil
+		}
+		if sdk.IsCanceledError(err) {
 			return s, err
 		}
 		workflow.GetLogger(ctx).Error("cannot read the object, trying again in a minute", "object", o.ref.String(), "error", err)
@@ -153,15 +193,16 @@ func (o *object) read(ctx workflow.Context) (contract.ObjectState, error) {
 
 // tell writes the object's own part of status, unless it says so already.
 func (o *object) tell(ctx workflow.Context, s contract.ObjectState, phase v1.Phase, observed int64, ready metav1.Condition) {
-	same := s.Phase == phase && s.ObservedGeneration == observed && s.Ready != nil && s.Ready.Status == ready.Status &&
-		s.Ready.Reason == ready.Reason && s.Ready.Message == ready.Message && s.Ready.ObservedGeneration == ready.ObservedGeneration
-	if same {
+	in := contract.ObjectStatus{Ref: o.ref, UID: s.UID, ObservedGeneration: observed, Phase: phase, Ready: ready}
+	if o.kind.Keeper {
+		in.Clusters, in.Leases = o.kept(s)
+	}
+	if told(s, in) {
 		return
 	}
 	if s.Ready != nil && s.Ready.Status == ready.Status {
-		ready.LastTransitionTime = s.Ready.LastTransitionTime
+		in.Ready.LastTransitionTime = s.Ready.LastTransitionTime
 	}
-	in := contract.ObjectStatus{Ref: o.ref, UID: s.UID, ObservedGeneration: observed, Phase: phase, Ready: ready}
 	if _, err := must(ctx, contract.ApplyObjectStatus, in); err != nil {
 		workflow.GetLogger(ctx).Error("status not told", "object", o.ref.String(), "error", err)
 	}
@@ -169,6 +210,17 @@ func (o *object) tell(ctx workflow.Context, s contract.ObjectState, phase v1.Pha
 	if err := workflow.UpsertTypedSearchAttributes(ctx, up); err != nil {
 		workflow.GetLogger(ctx).Warn("search attributes not set", "error", err)
 	}
+}
+
+// told says whether status reads like this already.
+func told(s contract.ObjectState, in contract.ObjectStatus) bool {
+	same := s.Phase == in.Phase && s.ObservedGeneration == in.ObservedGeneration && s.Ready != nil && s.Ready.Status == in.Ready.Status &&
+		s.Ready.Reason == in.Ready.Reason && s.Ready.Message == in.Ready.Message && s.Ready.ObservedGeneration == in.Ready.ObservedGeneration
+	if in.Clusters == nil {
+		return same
+	}
+	holder := func(a, b v1.Lease) bool { return a.Holder == b.Holder && a.Purpose == b.Purpose }
+	return same && s.Clusters != nil && *s.Clusters == *in.Clusters && slices.EqualFunc(s.Leases, in.Leases, holder)
 }
 
 func (o *object) ready(ctx workflow.Context, generation int64, ok bool, reason, text string) metav1.Condition {

@@ -16,20 +16,33 @@ import (
 
 // running is an operation in flight, started by this run or found running.
 type running struct {
-	in     Input
-	id     string
-	ended  workflow.Future
-	cancel func()
+	in    Input
+	id    string
+	ended workflow.Future
+	// attached: ended follows the operation by its id, whichever run it has.
+	attached bool
+	// paused is what the operation was last told: nil when that is unknown.
+	paused *bool
+}
+
+// control steers the operation. It is not awaited: an operation that has ended
+// meanwhile has nothing to steer.
+func (r *running) control(ctx workflow.Context, c control) {
+	workflow.SignalExternalWorkflow(ctx, r.id, "", signalControl, c)
 }
 
 // operate runs one operation to its end and tells how it ended.
 func (o *object) operate(ctx workflow.Context, s contract.ObjectState, verb Verb) error {
-	in := Input{Object: o.ref, UID: s.UID, Verb: verb, Generation: s.Generation, DeletionPolicy: s.DeletionPolicy, Facts: facts(s)}
+	in := Input{Object: o.ref, UID: s.UID, Verb: verb, Generation: s.Generation, DeletionPolicy: s.DeletionPolicy,
+		ForceDelete: s.ForceDelete, Facts: facts(s), By: s.LastManager}
+	if o.asked != "" {
+		in.By = o.by
+	}
+	o.asked, o.by = "", ""
 	if s.Operation != nil {
 		in.Previous = s.Operation.ID
 	}
-	phase := o.kind.Phases[verb]
-	o.tell(ctx, s, phase, s.ObservedGeneration, o.ready(ctx, s.Generation, false, string(phase), in.Title()+" runs"))
+	o.tellRuns(ctx, s, in)
 	r, err := o.resume(ctx, s, in)
 	if r == nil && err == nil {
 		r, err = o.start(ctx, in)
@@ -38,22 +51,40 @@ func (o *object) operate(ctx workflow.Context, s contract.ObjectState, verb Verb
 		return err
 	}
 	o.watch(ctx, r)
+	if o.lost(ctx, r) {
+		// Terminated, or reset: then it goes on under the same id.
+		r.ended, r.attached = o.attach(ctx, r.id), true
+		o.watch(ctx, r)
+	}
 	return o.finish(ctx, r)
+}
+
+// tellRuns tells that an operation is on its way.
+func (o *object) tellRuns(ctx workflow.Context, s contract.ObjectState, in Input) {
+	phase := o.kind.Phases[in.Verb]
+	o.tell(ctx, s, phase, s.ObservedGeneration, o.ready(ctx, s.Generation, false, string(phase), in.Title()+" runs"))
+}
+
+// lost says whether the child ended in a way that it did not choose.
+func (o *object) lost(ctx workflow.Context, r *running) bool {
+	if r.attached || ctx.Err() != nil {
+		return false
+	}
+	err := r.ended.Get(ctx, nil)
+	return err != nil && !sdk.IsCanceledError(err)
 }
 
 // resume attaches to the operation that status calls active. An operation's
 // last report precedes its end, so an active one here was started by an object
 // workflow that is no more, or was terminated; either way its end comes first.
 func (o *object) resume(ctx workflow.Context, s contract.ObjectState, in Input) (*running, error) {
-	op := s.Operation
-	if op == nil || (op.State != v1.OperationRunning && op.State != v1.OperationBlocked && op.State != v1.OperationCancelling) {
-		return nil, nil
+	if op := s.Operation; op != nil && (op.State == v1.OperationRunning || op.State == v1.OperationBlocked || op.State == v1.OperationCancelling) {
+		in.Verb, in.Generation = Verb(op.Type), op.Generation
+		r := &running{in: in, id: op.ID, ended: o.attach(ctx, op.ID), attached: true}
+		o.reconsider(ctx, r)
+		return r, nil
 	}
-	in.Verb, in.Generation = Verb(op.Type), op.Generation
-	r := &running{in: in, id: op.ID, ended: o.attach(ctx, op.ID)}
-	r.cancel = func() { workflow.RequestCancelExternalWorkflow(ctx, r.id, "") }
-	o.reconsider(ctx, r)
-	return r, nil
+	return nil, nil
 }
 
 // start starts the operation, or attaches to it when it runs already.
@@ -64,16 +95,15 @@ func (o *object) start(ctx workflow.Context, in Input) (*running, error) {
 	o.carried.Operations = max(o.carried.Operations, attemptOf(in)) + 1
 	id := temporal.ObjectID(o.ref.Kind, o.ref.Namespace, o.ref.Name)
 	r := &running{in: in, id: temporal.OperationID(id, string(in.Verb), in.Generation, o.carried.Operations)}
-	cctx, cancel := workflow.WithCancel(workflow.WithChildOptions(ctx, o.childOptions(in, r.id)))
-	child := workflow.ExecuteChildWorkflow(cctx, o.kind.OperationType(in.Verb), in)
+	r.paused = new(bool)
+	child := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(ctx, o.childOptions(in, r.id)), o.kind.OperationType(in.Verb), in)
 	err := child.GetChildWorkflowExecution().Get(ctx, nil)
 	var already *sdk.ChildWorkflowExecutionAlreadyStartedError
 	switch {
 	case err == nil:
-		r.ended, r.cancel = child, cancel
+		r.ended = child
 	case errors.As(err, &already):
-		r.ended = o.attach(ctx, r.id)
-		r.cancel = func() { workflow.RequestCancelExternalWorkflow(ctx, r.id, "") }
+		r.ended, r.attached = o.attach(ctx, r.id), true
 	default:
 		return nil, err
 	}
@@ -99,6 +129,7 @@ func (o *object) childOptions(in Input, id string) workflow.ChildWorkflowOptions
 		// operation with it; the next one attaches.
 		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_ABANDON,
 		StaticSummary:         in.Title(),
+		Priority:              priorityOf(in),
 		TypedSearchAttributes: sdk.NewSearchAttributes(attrs...),
 		Memo:                  map[string]any{"uid": in.UID, "identity": in.Object.ID},
 	}
@@ -127,43 +158,72 @@ func (o *object) attach(ctx workflow.Context, id string) workflow.Future {
 	return f
 }
 
-// watch serves signals until the operation has ended.
+// watch serves signals and verbs until the operation has ended.
 func (o *object) watch(ctx workflow.Context, r *running) {
-	done := false
-	sel := workflow.NewSelector(ctx)
-	sel.AddFuture(r.ended, func(workflow.Future) { done = true })
-	sel.AddReceive(o.changed, func(c workflow.ReceiveChannel, _ bool) {
-		c.Receive(ctx, nil)
-		for c.ReceiveAsync(nil) {
+	for {
+		_ = workflow.Await(ctx, func() bool {
+			return r.ended.IsReady() || o.changed.Len() > 0 || o.news.Len() > 0 || len(o.requests) > 0 || o.leased
+		})
+		if r.ended.IsReady() || ctx.Err() != nil {
+			return
 		}
-		o.reconsider(ctx, r)
-	})
-	sel.AddReceive(o.news, func(c workflow.ReceiveChannel, _ bool) {
 		var n news
-		c.Receive(ctx, &n)
-		o.relay(ctx, r, n)
-	})
-	for !done {
-		sel.Select(ctx)
+		if o.news.ReceiveAsync(&n) {
+			o.relay(ctx, r, n)
+			continue
+		}
+		o.drain()
+		o.reconsider(ctx, r)
 	}
 }
 
-// reconsider looks at the object again while its operation runs: a deletion
-// preempts anything else, a new generation wakes a stalled operation.
+// reconsider looks at the object again while its operation runs: verbs are
+// answered, a deletion preempts anything else, a new generation wakes a stalled
+// operation, and a pause is passed on.
 func (o *object) reconsider(ctx workflow.Context, r *running) {
 	s, err := o.read(ctx)
 	if err != nil {
 		return
 	}
+	o.serve(ctx, &s, r)
 	switch {
 	case !s.Exists, s.UID != r.in.UID:
 		if r.in.Verb != Delete {
-			r.cancel()
+			r.control(ctx, control{Do: doPreempt})
 		}
-	case s.Deleting && r.in.Verb != Delete:
-		r.cancel()
+		return
+	case s.Paused:
+		o.pause(ctx, s, r, true)
+		return
+	}
+	o.pause(ctx, s, r, false)
+	switch {
+	case s.Deleting && (r.in.Verb != Delete || s.ForceDelete && !r.in.ForceDelete):
+		r.control(ctx, control{Do: doPreempt})
 	case s.Generation > r.in.Generation:
-		workflow.SignalExternalWorkflow(ctx, r.id, "", signalWake, wake{Generation: s.Generation, Reason: "spec changed"})
+		r.control(ctx, control{Do: doWake, Generation: s.Generation})
+	}
+	if o.kind.Keeper && s.Ready != nil { // leases may have changed
+		o.tell(ctx, s, phaseOf(s), s.ObservedGeneration, *s.Ready)
+	}
+}
+
+// pause passes a pause, or its end, on and tells it.
+func (o *object) pause(ctx workflow.Context, s contract.ObjectState, r *running, paused bool) {
+	was := r.paused
+	if was == nil || *was != paused {
+		do := temporal.VerbResume
+		if paused {
+			do = temporal.VerbPause
+		}
+		r.control(ctx, control{Do: do})
+	}
+	r.paused = &paused
+	switch {
+	case paused: // also when a deletion comes during the pause
+		o.tell(ctx, s, phaseOf(s), s.ObservedGeneration, o.ready(ctx, s.Generation, false, "Paused", pausedText(s)))
+	case was != nil && *was:
+		o.tellRuns(ctx, s, r.in)
 	}
 }
 
@@ -173,15 +233,19 @@ func (o *object) relay(ctx workflow.Context, r *running, n news) {
 	if err != nil || !s.Exists {
 		return
 	}
-	phase, ready := o.kind.Phases[r.in.Verb], o.ready(ctx, s.Generation, false, string(o.kind.Phases[r.in.Verb]), r.in.Title()+" runs")
-	if n.Stalled {
-		ready = o.ready(ctx, s.Generation, false, n.Reason, n.Message)
-		if r.in.Verb == Create {
-			phase = v1.PhaseFailed
-		}
+	if !n.Stalled {
+		o.tellRuns(ctx, s, r.in)
+		return
 	}
-	o.tell(ctx, s, phase, s.ObservedGeneration, ready)
+	phase := o.kind.Phases[r.in.Verb]
+	if r.in.Verb == Create {
+		phase = v1.PhaseFailed
+	}
+	o.tell(ctx, s, phase, s.ObservedGeneration, o.ready(ctx, s.Generation, false, n.Reason, n.Message))
 }
+
+// again is what people can do about an operation that was ended.
+const again = "ask for retry or change the spec, and it starts again from what exists; or delete the object"
 
 // finish tells how an operation ended.
 func (o *object) finish(ctx workflow.Context, r *running) error {
@@ -204,11 +268,12 @@ func (o *object) finish(ctx workflow.Context, r *running) error {
 		o.tell(ctx, s, o.kind.Well, r.in.Generation, ready)
 	case err == nil, s.Deleting && r.in.Verb != Delete:
 		// Superseded, deleted or preempted: the next look says what is due.
+	case preempted(s):
 	case sdk.IsCanceledError(err):
-		o.tell(ctx, s, v1.PhaseFailed, s.ObservedGeneration, o.ready(ctx, s.Generation, false, "Cancelled", r.in.Title()+" was cancelled"))
+		o.tell(ctx, s, v1.PhaseFailed, s.ObservedGeneration, o.ready(ctx, s.Generation, false, "Cancelled", r.in.Title()+" was cancelled: "+again))
 	default:
 		o.markFailed(ctx, s, err)
-		o.tell(ctx, s, v1.PhaseFailed, s.ObservedGeneration, o.ready(ctx, s.Generation, false, "OperationFailed", r.in.Title()+" ended: "+cause(err)))
+		o.tell(ctx, s, v1.PhaseFailed, s.ObservedGeneration, o.ready(ctx, s.Generation, false, "OperationFailed", r.in.Title()+" ended: "+cause(err)+"; "+again))
 	}
 	return nil
 }

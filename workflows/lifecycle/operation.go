@@ -10,23 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
-	"github.com/tidbcloud/infra-orchestrator/api/temporal"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
-	"github.com/tidbcloud/infra-orchestrator/faults"
 )
 
-// signalWake makes a stalled operation try again. Argument: wake.
-const signalWake = "wake"
-
-// wake says why.
-type wake struct {
-	// Generation, when newer than the operation's, supersedes it.
-	Generation int64 `json:"generation,omitempty"`
-	// Reason is one word or two, for the log: retry, credentials changed, ....
-	Reason string `json:"reason,omitempty"`
-}
-
-// errSuperseded ends a stalled operation in favour of a newer generation.
+// errSuperseded ends an operation in favour of a newer generation.
 var errSuperseded = errors.New("superseded by a newer generation")
 
 // operation is the state of a running operation workflow.
@@ -35,36 +22,44 @@ type operation struct {
 	steps  []Step // flattened, in order
 	report contract.OperationReport
 	lock   workflow.Mutex // one report at a time, so that none overtakes another
-	wakes  int
+
+	wakes  int   // a counter, since several steps may be stalled at once
 	newest int64 // generation of the newest wake
-	// stalled holds the names of steps that have stalled before.
+	paused bool
+	minted bool // see contract.ObjectState
+	// stalled holds the names of steps that have stalled before; skips those
+	// that somebody asked to leave out; stops what ends a running step.
 	stalled map[string]bool
+	skips   map[string]bool
+	stops   map[string]workflow.CancelFunc
+
+	cancel    workflow.CancelFunc // ends the steps
+	cancelled string              // who asked for it, if a verb did
+	preempted bool                // by a deletion: nothing is undone here
+	undos     []Step              // newest last
+	undoing   bool
+	abandon   workflow.CancelFunc // ends the undoing
+	undone    string              // what became of it, for people
 }
 
 // Run runs an operation: its steps in order, each with budget, progress and
 // stall handling. It returns an error only when it was cancelled.
 func Run(ctx workflow.Context, in Input, steps ...Step) (Result, error) {
-	o := &operation{in: in, steps: flatten(steps), lock: workflow.NewMutex(ctx), stalled: map[string]bool{}}
+	o := &operation{in: in, steps: flatten(steps), lock: workflow.NewMutex(ctx),
+		stalled: map[string]bool{}, skips: map[string]bool{}, stops: map[string]workflow.CancelFunc{}}
 	ctx = workflow.WithValue(ctx, operationKey, o)
-	o.listen(ctx)
+	ctx, o.cancel = workflow.WithCancel(ctx)
+	if err := o.listen(ctx); err != nil {
+		return Result{}, err
+	}
 	if err := o.begin(ctx); err != nil {
 		return Result{}, err // cancelled before anything was done or told
 	}
-	return o.end(ctx, o.runAll(ctx, steps))
-}
-
-// listen counts wakes. A counter, not a channel, since several steps may be
-// stalled at once and each must see every wake.
-func (o *operation) listen(ctx workflow.Context) {
-	ch := workflow.GetSignalChannel(ctx, signalWake)
-	workflow.Go(ctx, func(ctx workflow.Context) {
-		for {
-			var w wake
-			ch.Receive(ctx, &w)
-			o.wakes++
-			o.newest = max(o.newest, w.Generation)
-		}
-	})
+	err := o.runAll(ctx, steps)
+	if err != nil && !errors.Is(err, errSuperseded) {
+		o.undo(ctx)
+	}
+	return o.end(ctx, err)
 }
 
 // begin reads what earlier operations have published, so that this one goes on
@@ -74,6 +69,7 @@ func (o *operation) begin(ctx workflow.Context) error {
 	if err != nil {
 		return err
 	}
+	o.paused, o.minted = s.Paused, s.Minted && !s.Migrated
 	now := metav1.NewTime(workflow.Now(ctx))
 	o.report = contract.OperationReport{
 		Ref: o.in.Object, UID: o.in.UID, Resources: s.Resources, Conditions: s.Conditions, Details: s.Details,
@@ -82,11 +78,16 @@ func (o *operation) begin(ctx workflow.Context) error {
 			State: v1.OperationRunning, StartedAt: &now, Attempts: 1,
 		},
 	}
-	for _, step := range o.steps {
-		o.report.Operation.Steps = append(o.report.Operation.Steps, v1.StepStatus{Name: step.Name, State: v1.StepPending})
-	}
+	o.list(o.steps)
 	o.event(ctx, false, string(o.in.Verb)+"Started", "%s", o.in.Title())
 	return nil
+}
+
+// list adds steps to the operation's list, as pending.
+func (o *operation) list(steps []Step) {
+	for _, step := range steps {
+		o.report.Operation.Steps = append(o.report.Operation.Steps, v1.StepStatus{Name: step.Name, State: v1.StepPending})
+	}
 }
 
 // end tells how it ended.
@@ -101,59 +102,31 @@ func (o *operation) end(ctx workflow.Context, err error) (Result, error) {
 	case errors.Is(err, errSuperseded):
 		op.State, reason, text = v1.OperationCancelled, "Superseded", "a newer generation of the spec takes over"
 		res.State, err = Superseded, nil
+	case o.preempted:
+		op.State, reason, text = v1.OperationCancelled, "Preempted", "stopped in step "+op.Step+" for a deletion, which goes on from what exists"
+		err = workflow.ErrCanceled
 	default:
-		op.State, reason = v1.OperationCancelled, "Cancelled"
-		text = "cancelled in step " + op.Step + "; what exists is listed in status.resources"
+		op.State, reason, err = v1.OperationCancelled, "Cancelled", workflow.ErrCanceled
+		text = "cancelled" + o.who() + " in step " + op.Step + "; " + o.undone
 		o.event(ctx, true, string(o.in.Verb)+"Cancelled", "%s: %s", o.in.Title(), text)
 	}
 	now := metav1.NewTime(workflow.Now(ctx))
-	op.FinishedAt = &now
+	op.FinishedAt, op.Cancellable, op.Skippable = &now, false, false
 	o.report.LastError = nil
 	o.condition(ctx, v1.ConditionProgressing, metav1.ConditionFalse, reason, text)
 	o.condition(ctx, v1.ConditionStalled, metav1.ConditionFalse, reason, "nothing to mend")
 	o.details(ctx)
 	o.publish(ctx, true)
+	last, _ := workflow.NewDisconnectedContext(ctx)
+	_ = workflow.Await(last, func() bool { return workflow.AllHandlersFinished(last) })
 	return res, err
 }
 
-// stall tells a fault and waits: for a wake, for the slow timer of its class,
-// or for cancellation. It returns nil when the step shall run again.
-func (o *operation) stall(ctx workflow.Context, s Step, err error) error {
-	f := faults.FromTemporal(err)
-	o.stalled[s.Name] = true
-	delay := spread(f.Class.RetryAfter(), o.report.Operation.ID, o.report.Operation.Attempts)
-	o.fail(ctx, s, f, delay)
-	o.news(ctx, news{Stalled: true, Reason: string(f.Class), Message: f.Human()})
-	seen := o.wakes
-	_, err = workflow.AwaitWithTimeout(ctx, delay, func() bool { return o.wakes > seen })
-	if err != nil {
-		o.mark(ctx, s, v1.StepCancelled)
-		return err
+func (o *operation) who() string {
+	if o.cancelled == "" {
+		return ""
 	}
-	if o.newest > o.in.Generation {
-		return errSuperseded
-	}
-	o.report.LastError = nil
-	o.report.Operation.Attempts++
-	o.report.Operation.State = v1.OperationRunning
-	o.news(ctx, news{})
-	return nil
-}
-
-// signalNews tells the object workflow that an operation stalls or goes on.
-const signalNews = "operation"
-
-// news is the argument of signalNews.
-type news struct {
-	Stalled bool   `json:"stalled"`
-	Reason  string `json:"reason,omitempty"`
-	Message string `json:"message,omitempty"`
-}
-
-func (o *operation) news(ctx workflow.Context, n news) {
-	id := temporal.ObjectID(o.in.Object.Kind, o.in.Object.Namespace, o.in.Object.Name)
-	// Not awaited: an object workflow that is away reads the status later.
-	workflow.SignalExternalWorkflow(ctx, id, "", signalNews, n)
+	return " by " + o.cancelled
 }
 
 // spread varies d by ±20 %, the same way at each replay, so that a thousand

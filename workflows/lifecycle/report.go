@@ -30,7 +30,7 @@ func (o *operation) mark(ctx workflow.Context, s Step, state v1.StepState) {
 			st.StartedAt = &now
 		}
 		op.Step, op.StepStartedAt, op.WaitingFor = s.Name, st.StartedAt, ""
-		op.Cancellable = o.in.Verb != Delete
+		op.Cancellable, op.Skippable = o.in.Verb != Delete, s.Skippable
 		o.condition(ctx, v1.ConditionProgressing, metav1.ConditionTrue, s.Name, s.Doc)
 		o.condition(ctx, v1.ConditionStalled, metav1.ConditionFalse, "Progressing", "nothing to mend")
 	default:
@@ -53,7 +53,10 @@ func (o *operation) fail(ctx workflow.Context, s Step, f *faults.Fault, delay ti
 	next := metav1.NewTime(now.Add(delay))
 	o.stepStatus(s.Name).State = v1.StepStalled
 	op := &o.report.Operation
-	op.Step, op.State = s.Name, v1.OperationBlocked
+	op.Step, op.State, op.Skippable = s.Name, v1.OperationBlocked, s.Skippable
+	if o.undoing {
+		op.State = v1.OperationCancelling
+	}
 	owner, hint := f.Owner, f.Hint
 	if owner == "" {
 		owner = f.Class.DefaultOwner()

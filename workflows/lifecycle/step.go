@@ -6,6 +6,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+	"github.com/tidbcloud/infra-orchestrator/faults"
 )
 
 // Step is a named piece of an operation.
@@ -22,6 +23,11 @@ type Step struct {
 	// Run does the work through Do. It may run again after a stall or a crash
 	// of this program's logic, so it only calls idempotent activities.
 	Run func(workflow.Context) error
+	// Undo takes back what the step of a creation made, when it is cancelled.
+	Undo []Step
+	// Skippable steps may be left out by the verb skip: what comes after them
+	// does not need them.
+	Skippable bool
 
 	beside []Step // with Together: these run at once in place of Run
 }
@@ -101,25 +107,59 @@ func (o *operation) runBeside(ctx workflow.Context, s Step) error {
 	return first
 }
 
-// runStep runs one step until it is done, is cancelled or is superseded.
+// runStep runs one step until it is done, skipped, cancelled or superseded.
 func (o *operation) runStep(ctx workflow.Context, s Step) error {
-	if err := ctx.Err(); err != nil {
+	if err := o.border(ctx); err != nil {
 		return err
 	}
-	ctx = workflow.WithValue(ctx, stepKey, s)
+	o.register(s)
+	ctx, stop := workflow.WithCancel(workflow.WithValue(ctx, stepKey, s))
+	defer stop()
+	o.stops[s.Name] = stop
 	for {
 		o.mark(ctx, s, v1.StepRunning)
 		err := s.Run(ctx)
-		if err == nil {
+		switch {
+		case err == nil:
 			o.mark(ctx, s, v1.StepSucceeded)
 			return nil
-		}
-		if isCancelled(ctx, err) {
+		case o.skips[s.Name]:
+			return o.leaveOut(ctx, s)
+		case isCancelled(ctx, err):
 			o.mark(ctx, s, v1.StepCancelled)
 			return workflow.ErrCanceled
 		}
-		if err := o.stall(ctx, s, err); err != nil {
+		f := faults.FromTemporal(err)
+		if o.passing(ctx, s, f) {
+			if err = workflow.Sleep(ctx, quietPause); err == nil || o.skips[s.Name] {
+				continue
+			}
+			o.mark(ctx, s, v1.StepCancelled)
 			return err
 		}
+		if err := o.stall(ctx, s, f); err != nil && !o.skips[s.Name] {
+			return err
+		}
+		if o.skips[s.Name] {
+			return o.leaveOut(ctx, s)
+		}
 	}
+}
+
+// border stands between two steps: here an operation ends for a newer
+// generation, if it is one that the next operation can go on from.
+func (o *operation) border(ctx workflow.Context) error {
+	if o.in.Verb == Update && o.newest > o.in.Generation {
+		return errSuperseded
+	}
+	return ctx.Err()
+}
+
+// leaveOut ends a step that somebody skipped.
+func (o *operation) leaveOut(ctx workflow.Context, s Step) error {
+	o.report.LastError, o.report.Operation.State = nil, o.state()
+	o.mark(ctx, s, v1.StepSkipped)
+	o.event(ctx, true, "Skipped", "step %s was left out: %s", s.Name, s.Doc)
+	o.news(ctx, news{})
+	return nil
 }

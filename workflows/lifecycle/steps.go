@@ -30,6 +30,23 @@ func RemoveFinalizer(in Input) Step {
 	}}
 }
 
+// Deletion is what a deletion runs: the kind's own steps between the wait for
+// whoever uses the object and the removal of its finalizer; or, with
+// deletionPolicy Retain or force-delete, what these say.
+func Deletion(in Input, whom string, steps ...Step) []Step {
+	switch {
+	case in.ForceDelete:
+		return []Step{
+			{Name: "LeaveBehind", Doc: "list what is left behind (force-delete)", Run: leaveBehind},
+			RemoveFinalizer(in),
+		}
+	case in.DeletionPolicy == v1.DeletionPolicyRetain:
+		return RetainSteps(in, whom)
+	}
+	all := append([]Step{WaitUnused(in, whom)}, steps...)
+	return append(all, RemoveFinalizer(in))
+}
+
 // RetainSteps are a deletion with deletionPolicy Retain: the object is
 // forgotten, what it has is kept.
 func RetainSteps(in Input, whom string) []Step {
@@ -38,6 +55,31 @@ func RetainSteps(in Input, whom string) []Step {
 		{Name: "Retain", Doc: "list what is kept (deletionPolicy Retain)", Run: retain},
 		RemoveFinalizer(in),
 	}
+}
+
+// WithLock runs do while the keeper's lock is held by this operation, so that
+// no other operation does the like at the same time. What do does must be right
+// without it, too: a lock can be lost with its keeper's workflow.
+func WithLock(ctx workflow.Context, keeper contract.ObjectRef, name string, do func() error) error {
+	o := operationOf(ctx)
+	in := contract.LeaseRequest{Keeper: keeper, Name: name, Holder: contract.Holder{
+		Object: o.in.Object, UID: o.in.UID, Operation: o.report.Operation.ID}}
+	if _, err := Do(ctx, contract.AcquireLease, in); err != nil {
+		return err
+	}
+	err := do()
+	back, _ := workflow.NewDisconnectedContext(ctx)
+	if _, rerr := Do(back, contract.ReleaseLease, in); err == nil {
+		err = rerr
+	}
+	return err
+}
+
+// Lease is the lease that keeps the keeper awake for as long as the object of
+// this operation has it.
+func Lease(in Input, keeper contract.ObjectRef) contract.LeaseRequest {
+	return contract.LeaseRequest{Keeper: keeper, Name: contract.LeaseRunning, Shared: true,
+		Holder: contract.Holder{Object: in.Object, UID: in.UID}}
 }
 
 // Unless skips a step's work while the condition holds; the step is still in

@@ -25,20 +25,23 @@ func UpdateNetwork(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, 
 func (n *network) ensureSteps() []lifecycle.Step {
 	return []lifecycle.Step{
 		{Name: "Preflight", Doc: "check spec, references and credentials", Budget: 2 * time.Minute, Run: n.preflight},
-		{Name: "EnsureBinding", Doc: "bind the provider's credentials in the garden project", Budget: 2 * time.Minute, Run: n.ensureBinding},
+		{Name: "EnsureBinding", Doc: "bind the provider's credentials in the garden project", Budget: 2 * time.Minute, Run: n.ensureBinding, Undo: undo(n.deleteBinding())},
 		lifecycle.Together(
-			lifecycle.Step{Name: "EnsureBucket", Doc: "S3 bucket for backups and imports", Run: n.ensureBucket},
-			lifecycle.Step{Name: "EnsureShoot", Doc: "order the Shoot from Gardener", Budget: 2 * time.Minute, Run: n.ensureShoot},
+			lifecycle.Step{Name: "EnsureBucket", Doc: "S3 bucket for backups and imports", Run: n.ensureBucket, Undo: undo(n.deleteBucket())},
+			lifecycle.Step{Name: "EnsureShoot", Doc: "order the Shoot from Gardener", Budget: 2 * time.Minute, Run: n.ensureShoot, Undo: undo(n.deleteShoot(), n.waitShootGone())},
 		),
 		{Name: "WaitShootReady", Doc: "the Shoot to be created and healthy", Budget: time.Hour, Limit: &n.plan.ShootCreateTimeout, Run: n.waitShootReady},
 		{Name: "DiscoverVPC", Doc: "find the VPC that Gardener made", Run: n.discoverVPC},
-		{Name: "EnsureOIDC", Doc: "IAM OIDC provider for the Shoot's service accounts", Run: n.ensureOIDC},
-		{Name: "EnsureDNSZone", Doc: "Route 53 hosted zone", Run: n.ensureDNSZone},
+		{Name: "EnsureOIDC", Doc: "IAM OIDC provider for the Shoot's service accounts", Run: n.ensureOIDC, Undo: undo(n.deleteOIDC())},
+		{Name: "EnsureDNSZone", Doc: "Route 53 hosted zone", Run: n.ensureDNSZone, Undo: undo(n.deleteDNSZone()), Skippable: true},
 		{Name: "FetchConfig", Doc: "ask the config-service for the operators' bundle", Run: n.fetchConfig},
 		{Name: "BootstrapShoot", Doc: "install the operators into the Shoot", Budget: 15 * time.Minute, Run: n.bootstrapShoot},
 		{Name: "Publish", Doc: "declare the Network ready", Run: n.publish},
 	}
 }
+
+// undo lists what takes a step back, in order.
+func undo(steps ...lifecycle.Step) []lifecycle.Step { return steps }
 
 func (n *network) preflight(ctx workflow.Context) error {
 	if err := n.resolve(ctx); err != nil {
@@ -64,8 +67,10 @@ func (n *network) ensureBucket(ctx workflow.Context) error {
 }
 
 func (n *network) ensureShoot(ctx workflow.Context) error {
-	_, err := lifecycle.Ensure(ctx, keyShoot, contract.EnsureShoot, n.plan)
-	return err
+	return lifecycle.WithLock(ctx, n.in.Object, contract.LockShoot, func() error {
+		_, err := lifecycle.Ensure(ctx, keyShoot, contract.EnsureShoot, n.plan)
+		return err
+	})
 }
 
 func (n *network) waitShootReady(ctx workflow.Context) (err error) {

@@ -16,11 +16,7 @@ import (
 // outside Gardener's knowledge first, then the Shoot, then what the Shoot
 // needed. It ends with the proof that nothing is left.
 func DeleteNetwork(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, error) {
-	n := newNetwork(in)
-	if in.DeletionPolicy == v1.DeletionPolicyRetain {
-		return lifecycle.Run(ctx, in, lifecycle.RetainSteps(in, usedBy)...)
-	}
-	return lifecycle.Run(ctx, in, n.deleteSteps()...)
+	return lifecycle.Run(ctx, in, lifecycle.Deletion(in, usedBy, newNetwork(in).deleteSteps()...)...)
 }
 
 // usedBy is whom the deletion waits for.
@@ -28,18 +24,61 @@ const usedBy = "every Cluster of the Network to be gone"
 
 func (n *network) deleteSteps() []lifecycle.Step {
 	return []lifecycle.Step{
-		lifecycle.WaitUnused(n.in, usedBy),
 		{Name: "Inspect", Doc: "see what exists", Run: n.inspect},
 		{Name: "CleanShoot", Doc: "remove load balancers and volumes from the Shoot", Budget: 15 * time.Minute, Run: lifecycle.Unless(&n.void, n.cleanShoot)},
-		{Name: "DeleteDNSZone", Doc: "Route 53 hosted zone", Run: lifecycle.Unless(&n.void, n.deleteDNSZone)},
-		{Name: "DeleteShoot", Doc: "confirm and delete the Shoot", Run: lifecycle.Unless(&n.void, n.deleteShoot)},
-		{Name: "WaitShootGone", Doc: "Gardener to remove the Shoot and its VPC", Budget: 90 * time.Minute, Limit: &n.plan.ShootDeleteTimeout, Run: lifecycle.Unless(&n.void, n.waitShootGone)},
-		{Name: "DeleteOIDC", Doc: "IAM OIDC provider", Run: lifecycle.Unless(&n.void, n.deleteOIDC)},
-		{Name: "DeleteBucket", Doc: "S3 bucket, kept when it holds backups to retain", Budget: 30 * time.Minute, Run: lifecycle.Unless(&n.void, n.deleteBucket)},
-		{Name: "DeleteBinding", Doc: "credentials binding, unless another Network uses it", Run: lifecycle.Unless(&n.void, n.deleteBinding)},
+		n.deleteDNSZone(), n.deleteShoot(), n.waitShootGone(), n.deleteOIDC(), n.deleteBucket(), n.deleteBinding(),
 		{Name: "ProveAbsence", Doc: "look for anything that still carries the identity", Run: lifecycle.Unless(&n.void, n.proveAbsence)},
-		lifecycle.RemoveFinalizer(n.in),
 	}
+}
+
+// These steps undo those of a creation that is cancelled, too.
+
+func (n *network) deleteDNSZone() lifecycle.Step {
+	return lifecycle.Step{Name: "DeleteDNSZone", Doc: "Route 53 hosted zone", Run: lifecycle.Unless(&n.void, func(ctx workflow.Context) error {
+		if n.plan.DNSZoneName == "" {
+			return nil
+		}
+		return lifecycle.Remove(ctx, keyZone, contract.DeleteHostedZone, n.zone())
+	})}
+}
+
+func (n *network) deleteShoot() lifecycle.Step {
+	return lifecycle.Step{Name: "DeleteShoot", Doc: "confirm and delete the Shoot", Run: lifecycle.Unless(&n.void, func(ctx workflow.Context) error {
+		_, err := lifecycle.Do(lifecycle.About(ctx, keyShoot), contract.DeleteShoot, n.shootInput())
+		return err
+	})}
+}
+
+// waitShootGone names what keeps the VPC, when Gardener fails for that.
+func (n *network) waitShootGone() lifecycle.Step {
+	return lifecycle.Step{Name: "WaitShootGone", Doc: "Gardener to remove the Shoot and its VPC", Budget: 90 * time.Minute, Limit: &n.plan.ShootDeleteTimeout,
+		Run: lifecycle.Unless(&n.void, func(ctx workflow.Context) error {
+			if _, err := lifecycle.WaitShoot(ctx, contract.WaitShootGone, n.shootInput()); err != nil {
+				return n.explain(ctx, err)
+			}
+			lifecycle.Forget(ctx, keyShoot)
+			return nil
+		})}
+}
+
+func (n *network) deleteOIDC() lifecycle.Step {
+	return lifecycle.Step{Name: "DeleteOIDC", Doc: "IAM OIDC provider", Run: lifecycle.Unless(&n.void, func(ctx workflow.Context) error {
+		if n.shoot.Issuer == "" {
+			return nil // no issuer was ever advertised, so no provider was made
+		}
+		return lifecycle.Remove(ctx, keyOIDC, contract.DeleteOIDCProvider, n.oidc())
+	})}
+}
+
+func (n *network) deleteBucket() lifecycle.Step {
+	return lifecycle.Step{Name: "DeleteBucket", Doc: "S3 bucket, kept when it holds backups to retain", Budget: 30 * time.Minute,
+		Run: lifecycle.Unless(&n.void, n.removeBucket)}
+}
+
+func (n *network) deleteBinding() lifecycle.Step {
+	return lifecycle.Step{Name: "DeleteBinding", Doc: "credentials binding, unless another Network uses it", Run: lifecycle.Unless(&n.void, func(ctx workflow.Context) error {
+		return lifecycle.Remove(ctx, keyBinding, contract.DeleteBinding, n.plan)
+	})}
 }
 
 // inspect pins the plan and looks at the Shoot, so that the steps after it
@@ -77,36 +116,7 @@ func (n *network) cleanShoot(ctx workflow.Context) error {
 	return err
 }
 
-func (n *network) deleteDNSZone(ctx workflow.Context) error {
-	if n.plan.DNSZoneName == "" {
-		return nil
-	}
-	return lifecycle.Remove(ctx, keyZone, contract.DeleteHostedZone, n.zone())
-}
-
-func (n *network) deleteShoot(ctx workflow.Context) error {
-	_, err := lifecycle.Do(lifecycle.About(ctx, keyShoot), contract.DeleteShoot, n.shootInput())
-	return err
-}
-
-// waitShootGone names what keeps the VPC, when Gardener fails for that.
-func (n *network) waitShootGone(ctx workflow.Context) error {
-	_, err := lifecycle.WaitShoot(ctx, contract.WaitShootGone, n.shootInput())
-	if err == nil {
-		lifecycle.Forget(ctx, keyShoot)
-		return nil
-	}
-	return n.explain(ctx, err)
-}
-
-func (n *network) deleteOIDC(ctx workflow.Context) error {
-	if n.shoot.Issuer == "" {
-		return nil // no issuer was ever advertised, so no provider was made
-	}
-	return lifecycle.Remove(ctx, keyOIDC, contract.DeleteOIDCProvider, n.oidc())
-}
-
-func (n *network) deleteBucket(ctx workflow.Context) error {
+func (n *network) removeBucket(ctx workflow.Context) error {
 	out, err := lifecycle.Do(lifecycle.About(ctx, keyBucket), contract.DeleteBucket, contract.DeleteBucketInput{
 		AWSResourceInput: n.aws(n.plan.BucketName), Retain: n.plan.RetainBucket,
 	})
@@ -120,10 +130,6 @@ func (n *network) deleteBucket(ctx workflow.Context) error {
 	}
 	lifecycle.Forget(ctx, keyBucket)
 	return nil
-}
-
-func (n *network) deleteBinding(ctx workflow.Context) error {
-	return lifecycle.Remove(ctx, keyBinding, contract.DeleteBinding, n.plan)
 }
 
 func (n *network) proveAbsence(ctx workflow.Context) error {

@@ -16,7 +16,7 @@ import (
 // Kind is the Network for the kernel.
 func Kind() lifecycle.Kind {
 	return lifecycle.Kind{
-		Name: "Network", Well: v1.PhaseNormal,
+		Name: "Network", Well: v1.PhaseNormal, Keeper: true,
 		Phases: map[lifecycle.Verb]v1.Phase{
 			lifecycle.Create: v1.PhaseCreating, lifecycle.Update: v1.PhaseUpdating, lifecycle.Delete: v1.PhaseDeleting,
 		},

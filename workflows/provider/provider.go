@@ -47,7 +47,7 @@ func UpdateProvider(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result,
 
 // DeleteProvider waits until no Network uses the Provider and lets it go.
 func DeleteProvider(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, error) {
-	return lifecycle.Run(ctx, in, releaseSteps(in, "every Network of the Provider to be gone")...)
+	return lifecycle.Run(ctx, in, lifecycle.Deletion(in, "every Network of the Provider to be gone")...)
 }
 
 // CreateProviderType checks a ProviderType.
@@ -62,7 +62,7 @@ func UpdateProviderType(ctx workflow.Context, in lifecycle.Input) (lifecycle.Res
 
 // DeleteProviderType waits until no Provider is of the type and lets it go.
 func DeleteProviderType(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, error) {
-	return lifecycle.Run(ctx, in, releaseSteps(in, "every Provider of the type to be gone")...)
+	return lifecycle.Run(ctx, in, lifecycle.Deletion(in, "every Provider of the type to be gone")...)
 }
 
 func verifySteps(in lifecycle.Input) []lifecycle.Step {
@@ -91,8 +91,4 @@ func checkStep(in lifecycle.Input) lifecycle.Step {
 		_, err := lifecycle.Do(ctx, contract.PlanProviderType, in.Object)
 		return err
 	}}
-}
-
-func releaseSteps(in lifecycle.Input, whom string) []lifecycle.Step {
-	return []lifecycle.Step{lifecycle.WaitUnused(in, whom), lifecycle.RemoveFinalizer(in)}
 }

@@ -1,6 +1,10 @@
 package workflowtest
 
 import (
+	"context"
+
+	"go.temporal.io/sdk/activity"
+
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 )
 
@@ -13,7 +17,9 @@ func (w *World) Register(r contract.Registry) {
 		w.Change(func(s *contract.ObjectState) { *s = contract.ObjectState{} })
 		return contract.None{}
 	})
+	contract.Register(r, contract.AnswerVerb, w.answer)
 	w.registerManagement(r)
+	w.registerWaits(r)
 	w.registerAWS(r)
 	w.registerGarden(r)
 	w.registerShoot(r)
@@ -33,6 +39,18 @@ func (w *World) registerManagement(r contract.Registry) {
 	fake(w, r, contract.WaitOperation, func(contract.OperationRun) contract.OperationEnd {
 		return contract.OperationEnd{Failure: "terminated"}
 	})
+}
+
+// registerWaits registers what is waited for beside a step's own work.
+func (w *World) registerWaits(r contract.Registry) {
+	contract.Register(r, contract.WaitDependencies, func(context.Context, contract.ObjectRef) (contract.Change, error) {
+		if w.Mended != "" {
+			return contract.Change{What: w.Mended}, nil
+		}
+		return contract.Change{}, activity.ErrResultPending // nothing ever changes
+	})
+	none(w, r, contract.AcquireLease)
+	none(w, r, contract.ReleaseLease)
 }
 
 func (w *World) registerAWS(r contract.Registry) {

@@ -92,6 +92,7 @@ func EveryStep(t *testing.T, k lifecycle.Kind) {
 		t.Run("transient/"+activity, func(t *testing.T) { transientOnce(t, k, activity) })
 		t.Run("delete/"+activity, func(t *testing.T) { deleteDuring(t, k, activity) })
 		t.Run("change/"+activity, func(t *testing.T) { changeDuring(t, k, activity) })
+		verbsAt(t, k, activity)
 	}
 	for _, activity := range deletion(t, k) {
 		t.Run("stalled deletion/"+activity, func(t *testing.T) { stallDeletion(t, k, activity) })

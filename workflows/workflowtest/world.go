@@ -29,6 +29,8 @@ type World struct {
 	Network contract.NetworkPlan
 	Cluster contract.ClusterPlan
 	Shoot   contract.ShootStatus
+	// Mended, when set, is what WaitDependencies says at once.
+	Mended string
 	// Left is what sweeps find.
 	Left []v1.Resource
 	// Before runs before each activity that is not a telling, with its name and
@@ -39,13 +41,17 @@ type World struct {
 	journal  []string
 	reports  []contract.OperationReport
 	statuses []contract.ObjectStatus
+	answers  []contract.VerbAnswer
+	vanished []string
+	answered chan struct{} // has an entry for each answer
 }
 
 // New returns a world with a fresh object of the kind, generation 1.
 func New(kind string) *World {
 	w := &World{
-		Object: contract.ObjectRef{Kind: kind, Namespace: "infra", Name: "x1", ID: "0123456789abcdef"},
-		State: contract.ObjectState{Exists: true, UID: "uid-1", ID: "0123456789abcdef", Generation: 1,
+		answered: make(chan struct{}, 100),
+		Object:   contract.ObjectRef{Kind: kind, Namespace: "infra", Name: "x1", ID: "0123456789abcdef"},
+		State: contract.ObjectState{Exists: true, UID: "uid-1", ID: "0123456789abcdef", Generation: 1, Minted: true,
 			DeletionPolicy: v1.DeletionPolicyDelete, Account: "acme", Provider: "core-aws", Cloud: "AWS", Region: "us-west-2"},
 		Shoot: contract.ShootStatus{Exists: true, UID: "s-1", TechnicalID: "shoot--core--n1", Issuer: "https://issuer.example", OperationType: "Create", OperationState: "Succeeded"},
 	}
@@ -109,10 +115,22 @@ func (w *World) Condition(kind string) *metav1.Condition {
 	return nil
 }
 
-func (w *World) read(context.Context, contract.ReadObjectInput) (contract.ObjectState, error) {
+// Vanish makes the object with the uid be no more, for whoever holds leases.
+func (w *World) Vanish(uid string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.vanished = append(w.vanished, uid)
+}
+
+func (w *World) read(_ context.Context, in contract.ReadObjectInput) (contract.ObjectState, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.State
+	for i, h := range in.Holders {
+		if slices.Contains(w.vanished, h.UID) {
+			s.Vanished = append(s.Vanished, i)
+		}
+	}
 	s.Details = maps.Clone(w.State.Details)
 	return s, nil
 }
@@ -122,6 +140,28 @@ func (w *World) applyObject(_ context.Context, in contract.ObjectStatus) (contra
 	defer w.mu.Unlock()
 	w.statuses = append(w.statuses, in)
 	w.State.Phase, w.State.ObservedGeneration, w.State.Ready = in.Phase, in.ObservedGeneration, &in.Ready
+	w.State.Clusters, w.State.Leases = in.Clusters, in.Leases
+	return contract.None{}, nil
+}
+
+// Answers lists what became of verbs, in order.
+func (w *World) Answers() []contract.VerbAnswer {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.answers)
+}
+
+func (w *World) answer(_ context.Context, in contract.VerbAnswer) (contract.None, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.answers = append(w.answers, in)
+	w.answered <- struct{}{}
+	if in.Consume != "" && w.State.Verb == in.Consume {
+		w.State.Verb = ""
+	}
+	if in.Pause != nil {
+		w.State.Paused = *in.Pause
+	}
 	return contract.None{}, nil
 }
 

@@ -1,0 +1,115 @@
+package management
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	"github.com/tidbcloud/infra-orchestrator/activities/wait"
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+	"github.com/tidbcloud/infra-orchestrator/faults"
+)
+
+// dependencyPoll is the fallback for lost events; the look is at the cache.
+const dependencyPoll = time.Minute
+
+// WaitDependencies waits until something changed that the object needs. What
+// it compares are versions, never contents: nothing secret is held or told.
+func (a *Activities) WaitDependencies(ctx context.Context, ref contract.ObjectRef) (contract.Change, error) {
+	woken, stop := a.Wake.Subscribe(func(o client.Object) bool { return o.GetNamespace() == ref.Namespace })
+	defer stop()
+	var first []dependency
+	var change contract.Change
+	err := wait.Silently(ctx, dependencyPoll, woken, func(ctx context.Context) (bool, error) {
+		now, err := a.dependencies(ctx, ref)
+		if err != nil {
+			return false, err
+		}
+		if first == nil {
+			first = now
+		}
+		change.What = difference(first, now)
+		return change.What != "", nil
+	})
+	return change, err
+}
+
+// dependency is a version of something that an object needs.
+type dependency struct {
+	name    string // for people: provider infra/core-aws
+	version string // changes when it does
+}
+
+// dependencies lists what an object needs, in the order of the references.
+// What does not exist has an empty version.
+func (a *Activities) dependencies(ctx context.Context, ref contract.ObjectRef) (all []dependency, err error) {
+	look := func(name v1.ReferenceName, into client.Object, version func() string) bool {
+		if name == "" || err != nil {
+			return false
+		}
+		_, e := get(ctx, a.Client, ref.Namespace, string(name), into)
+		if e != nil && !faults.Is(e, faults.Gone) {
+			err = e
+			return false
+		}
+		d := dependency{name: describe(into, ref.Namespace, string(name))}
+		if e == nil {
+			d.version = version()
+		}
+		all = append(all, d)
+		return e == nil
+	}
+	generation := func(o client.Object) func() string {
+		return func() string { return fmt.Sprint(o.GetUID(), "/", o.GetGeneration()) }
+	}
+	var cluster v1.Cluster
+	var network v1.Network
+	var provider v1.Provider
+	var kind v1.ProviderType
+	var account v1.Account
+	var secret corev1.Secret
+	switch ref.Kind {
+	case v1.KindCluster:
+		if _, err = get(ctx, a.Client, ref.Namespace, ref.Name, &cluster); err == nil {
+			look(cluster.Spec.Network, &network, func() string { return fmt.Sprint(network.UID, "/", network.Generation, "/", ready(&network)) })
+		}
+	case v1.KindNetwork:
+		_, err = get(ctx, a.Client, ref.Namespace, ref.Name, &network)
+	case v1.KindProvider:
+		_, err = get(ctx, a.Client, ref.Namespace, ref.Name, &provider)
+	}
+	if err != nil {
+		return nil, faults.IgnoreGone(err)
+	}
+	look(network.Spec.Provider, &provider, generation(&provider))
+	look(provider.Spec.Type, &kind, generation(&kind))
+	look(provider.Spec.Account, &account, generation(&account))
+	if s := provider.Spec.Credentials.SecretRef; s != nil {
+		look(v1.ReferenceName(s.Name), &secret, func() string { return string(secret.UID) + "/" + secret.ResourceVersion })
+	}
+	return all, err
+}
+
+// difference names the first dependency that changed; empty when none has.
+func difference(before, now []dependency) string {
+	for _, d := range now {
+		at := slices.IndexFunc(before, func(b dependency) bool { return b.name == d.name })
+		switch {
+		case at < 0:
+			return "it refers to " + d.name + " now"
+		case before[at].version == d.version:
+		case before[at].version == "":
+			return d.name + " exists now"
+		case d.version == "":
+			return d.name + " is gone"
+		default:
+			return d.name + " has changed"
+		}
+	}
+	return ""
+}

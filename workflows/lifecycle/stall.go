@@ -1,0 +1,104 @@
+package lifecycle
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	"github.com/tidbcloud/infra-orchestrator/api/temporal"
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+	"github.com/tidbcloud/infra-orchestrator/faults"
+)
+
+// quiet is the time in which throttling and passing failures are nobody's
+// business, whatever the step's budget is (issue 3, item 1).
+const quiet = 15 * time.Minute
+
+// quietPause keeps a step that fails without using its budget from spinning.
+const quietPause = 10 * time.Second
+
+// metricStalls counts stalls by operation, step and fault class.
+const metricStalls = "infra_operation_stalls"
+
+// passing says whether a failure may pass unseen: the step runs again.
+func (o *operation) passing(ctx workflow.Context, s Step, f *faults.Fault) bool {
+	started := o.stepStatus(s.Name).StartedAt
+	return f.Class.Retryable() && started != nil && workflow.Now(ctx).Sub(started.Time) < quiet
+}
+
+// stall tells a fault and waits: for a verb, for a new generation, for a change
+// of what the object needs, for the slow timer of its class, or for
+// cancellation. It returns nil when the step shall run again.
+func (o *operation) stall(ctx workflow.Context, s Step, f *faults.Fault) error {
+	o.stalled[s.Name] = true
+	delay := spread(f.Class.RetryAfter(), o.report.Operation.ID, o.report.Operation.Attempts)
+	o.fail(ctx, s, f, delay)
+	o.news(ctx, news{Stalled: true, Reason: string(f.Class), Message: f.Human()})
+	workflow.GetMetricsHandler(ctx).WithTags(map[string]string{
+		"operation": string(o.in.Verb) + o.in.Object.Kind, "step": s.Name, "class": string(f.Class)}).Counter(metricStalls).Inc(1)
+
+	watch, stop := workflow.WithCancel(ctx)
+	defer stop()
+	seen, change := o.wakes, o.watchDependencies(watch, f.Class)
+	_, err := workflow.AwaitWithTimeout(ctx, delay, func() bool {
+		return o.wakes > seen || *change != "" || o.skips[s.Name]
+	})
+	if err != nil {
+		o.mark(ctx, s, v1.StepCancelled)
+		return err
+	}
+	if o.newest > o.in.Generation && !o.undoing {
+		return errSuperseded
+	}
+	if *change != "" {
+		o.event(ctx, false, "Resumed", "step %s runs again: %s", s.Name, *change)
+	}
+	o.report.LastError = nil
+	o.report.Operation.Attempts++
+	o.report.Operation.State = o.state()
+	o.news(ctx, news{})
+	return nil
+}
+
+// watchDependencies fills the string it returns once something has changed
+// that the object needs. Failures that pass by themselves need no watch.
+func (o *operation) watchDependencies(ctx workflow.Context, class faults.Class) *string {
+	what := new(string)
+	if class.Retryable() {
+		return what
+	}
+	opts := workflow.ActivityOptions{TaskQueue: contract.QueueWaits, Summary: "a change of what it needs",
+		StartToCloseTimeout: attachTimeout, HeartbeatTimeout: heartbeatTimeout, RetryPolicy: retryPolicy(), Priority: priorityOf(o.in)}
+	change := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, opts), contract.WaitDependencies.Name, o.in.Object)
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		var c contract.Change
+		if err := change.Get(ctx, &c); err == nil {
+			*what = c.What
+		}
+	})
+	return what
+}
+
+func (o *operation) state() v1.OperationState {
+	if o.undoing {
+		return v1.OperationCancelling
+	}
+	return v1.OperationRunning
+}
+
+// signalNews tells the object workflow that an operation stalls or goes on.
+const signalNews = "operation"
+
+// news is the argument of signalNews.
+type news struct {
+	Stalled bool   `json:"stalled"`
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+func (o *operation) news(ctx workflow.Context, n news) {
+	id := temporal.ObjectID(o.in.Object.Kind, o.in.Object.Namespace, o.in.Object.Name)
+	// Not awaited: an object workflow that is away reads the status later.
+	workflow.SignalExternalWorkflow(ctx, id, "", signalNews, n)
+}

@@ -1,0 +1,51 @@
+package lifecycle
+
+import (
+	"go.temporal.io/sdk/workflow"
+
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+)
+
+// register notes what undoes a step, before the step does anything: its call
+// may take effect although its answer never comes.
+func (o *operation) register(s Step) {
+	if o.in.Verb == Create && len(s.Undo) > 0 && !o.undoing {
+		o.undos = append(o.undos, s)
+	}
+}
+
+// undo takes back what a cancelled creation has made, newest first. Its steps
+// are steps like others: they are retried, they stall visibly, they can be
+// retried by a verb. A second cancel, or a deletion, ends it; what is left then
+// stays in the ledger for Delete.
+//
+// An object that was restored with its identity may have adopted things that
+// are older than itself: of these nothing is undone.
+func (o *operation) undo(ctx workflow.Context) {
+	o.undone = "what exists is listed in status.resources"
+	if o.preempted || len(o.undos) == 0 {
+		return
+	}
+	if !o.minted {
+		o.undone = "nothing was undone, since its identity is older than the object and it may have adopted what others use; delete the object to remove it"
+		return
+	}
+	o.undoing = true
+	o.report.Operation.State, o.report.LastError = v1.OperationCancelling, nil
+	ctx, _ = workflow.NewDisconnectedContext(ctx)
+	ctx, o.abandon = workflow.WithCancel(ctx)
+	var back []Step
+	for i := len(o.undos) - 1; i >= 0; i-- {
+		back = append(back, o.undos[i].Undo...)
+	}
+	o.steps = append(o.steps, back...)
+	o.list(back)
+	switch err := o.runAll(ctx, back); {
+	case err == nil:
+		o.undone = "what it made is undone"
+	case o.preempted:
+		o.undone = "the deletion goes on from what exists"
+	default:
+		o.undone = "the undoing was ended" + o.who() + ", what is left is listed in status.resources"
+	}
+}
