@@ -24,37 +24,51 @@ func parseCIDR(c v1.CIDR) (netip.Prefix, bool) {
 
 // checkCIDRs checks the ranges of a Network with so many zones.
 func checkCIDRs(c v1.NetworkCIDR, limits v1.NetworkLimits, pt string, zones int) *problems {
+	parsed, p := apart([]string{"spec.cidr.vpc", "spec.cidr.pods", "spec.cidr.services"}, []v1.CIDR{c.VPC, c.Pods, c.Services})
+	if vpc := parsed[0]; vpc.IsValid() {
+		p.merge(checkVPC(vpc, limits, pt, zones))
+	}
+	return p
+}
+
+// apart parses ranges and makes sure that none overlaps another. The prefixes
+// of those that do not parse stay invalid.
+func apart(names []string, values []v1.CIDR) ([]netip.Prefix, *problems) {
 	var p problems
-	names := []string{"spec.cidr.vpc", "spec.cidr.pods", "spec.cidr.services"}
-	values := []v1.CIDR{c.VPC, c.Pods, c.Services}
 	parsed := make([]netip.Prefix, len(values))
 	for i, v := range values {
-		var ok bool
-		if parsed[i], ok = parseCIDR(v); !ok {
+		prefix, ok := parseCIDR(v)
+		if !ok {
 			p.add(names[i], v, notCanonical)
 			continue
 		}
+		parsed[i] = prefix
 		for j := range i {
-			if parsed[j].IsValid() && parsed[j].Overlaps(parsed[i]) {
+			if parsed[j].IsValid() && parsed[j].Overlaps(prefix) {
 				p.add(names[i], v, "must not overlap %s, %s; choose another range", names[j], values[j])
 			}
 		}
 	}
-	if vpc := parsed[0]; vpc.IsValid() {
-		p.merge(checkVPC(vpc, limits, pt, zones))
-	}
-	return &p
+	return parsed, &p
 }
 
 func checkVPC(vpc netip.Prefix, limits v1.NetworkLimits, pt string, zones int) *problems {
-	const path = "spec.cidr.vpc"
-	var p problems
-	low, high := max(int(limits.MinPrefix), awsLargestVPC), min(int(limits.MaxPrefix), awsSmallestVPC)
-	if vpc.Bits() < low || vpc.Bits() > high {
-		p.add(path, vpc, "the prefix length must be between /%d and /%d", low, high)
-	}
+	p := checkSize(vpc, limits, pt, awsLargestVPC, awsSmallestVPC)
 	if vpc.Bits() == awsSmallestVPC && zones > smallestVPCHold {
-		p.add(path, vpc, "a /%d has room for %d zones, not %d; choose a larger range or fewer zones", awsSmallestVPC, smallestVPCHold, zones)
+		p.add(vpcPath, vpc, "a /%d has room for %d zones, not %d; choose a larger range or fewer zones", awsSmallestVPC, smallestVPCHold, zones)
+	}
+	return p
+}
+
+const vpcPath = "spec.cidr.vpc"
+
+// checkSize checks a VPC's range against the ProviderType, whose limits count
+// within those of the cloud.
+func checkSize(vpc netip.Prefix, limits v1.NetworkLimits, pt string, largest, smallest int) *problems {
+	var p problems
+	low, high := max(int(limits.MinPrefix), largest), min(int(limits.MaxPrefix), smallest)
+	if vpc.Bits() < low || vpc.Bits() > high {
+		p.add(vpcPath, vpc, "the prefix length must be between /%d and /%d", low, high)
 	}
 	var allowed []string
 	for _, c := range limits.VPCCIDRs {
@@ -64,6 +78,6 @@ func checkVPC(vpc netip.Prefix, limits v1.NetworkLimits, pt string, zones int) *
 		}
 		allowed = append(allowed, string(c))
 	}
-	p.add(path, vpc, "must lie in one of the ranges of ProviderType %s: %s", pt, strings.Join(allowed, ", "))
+	p.add(vpcPath, vpc, "must lie in one of the ranges of ProviderType %s: %s", pt, strings.Join(allowed, ", "))
 	return &p
 }

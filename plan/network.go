@@ -47,7 +47,8 @@ func CheckNetwork(n *v1.Network, provider *v1.Provider, pt *v1.ProviderType, o O
 	spec := defaultedNetwork(n)
 	spec.Zones = networkZones(n, pt)
 	var p problems
-	p.merge(checkNetworkReferences(n, provider, pt))
+	p.merge(supportedCloud("spec.provider", pt.Spec.Cloud))
+	p.merge(checkNetworkReferences(n, provider))
 	p.merge(checkRegion(spec, pt))
 	p.merge(checkCIDRs(spec.CIDR, networkLimits(pt), pt.Name, len(spec.Zones)))
 	p.merge(checkWindow(spec.MaintenanceWindow))
@@ -166,11 +167,10 @@ func systemPool(spec v1.NetworkSpec, pt *v1.ProviderType) contract.MachinePool {
 	return pool
 }
 
-func checkNetworkReferences(n *v1.Network, provider *v1.Provider, pt *v1.ProviderType) *problems {
+func checkNetworkReferences(n *v1.Network, provider *v1.Provider) *problems {
 	var p problems
 	p.label(n, v1.LabelProviderType, string(provider.Spec.Type), "the type of Provider "+provider.Name)
 	p.label(n, v1.LabelProvider, string(n.Spec.Provider), "as spec.provider")
-	p.merge(supportedCloud("spec.provider", pt.Spec.Cloud))
 	if n.Spec.Account != "" && n.Spec.Account != provider.Spec.Account {
 		p.add("spec.account", n.Spec.Account, "must be the Account of Provider %s, %s; correct or remove it", provider.Name, provider.Spec.Account)
 	}
@@ -255,6 +255,7 @@ func CheckNewNetwork(n *v1.Network, provider *v1.Provider, pt *v1.ProviderType, 
 	if len(o.ShootHolders) > 0 {
 		p.add("spec.shootName", ShootName(n), "Network %s has the Shoot of that name in project %s already; set another shootName", o.ShootHolders[0], project(provider, o))
 	}
+	p.merge(checkGardener(n, provider, pt, o))
 	p.merge(checkAccount("spec.provider", n.Spec.Provider, account))
 	p.merge(checkQuota(n, account, o.Usage, Usage{Networks: 1}))
 	return p.list
