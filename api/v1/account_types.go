@@ -15,6 +15,7 @@ type AccountSpec struct {
 	DisplayName string `json:"displayName,omitempty"`
 	// Suspended refuses new Networks and Clusters of the tenant. What runs is
 	// left alone.
+	// +kubebuilder:default=false
 	// +optional
 	Suspended bool `json:"suspended,omitempty"`
 	// Quotas limit what the tenant may create. A limit that is not given does
@@ -73,8 +74,9 @@ type AccountStatus struct {
 // +kubebuilder:printcolumn:name="TENANT",type=string,JSONPath=`.spec.tenantID`
 // +kubebuilder:printcolumn:name="NAME",type=string,JSONPath=`.spec.displayName`,priority=1
 // +kubebuilder:printcolumn:name="SUSPENDED",type=boolean,JSONPath=`.spec.suspended`
+// +kubebuilder:printcolumn:name="READY",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,priority=1
 // +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="metadata.name must have at most 63 characters: it becomes the value of labels"
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",fieldPath=".metadata",message="metadata.name must have at most 63 characters: it becomes the value of labels",messageExpression="self.metadata.name + ': metadata.name must have at most 63 characters: it becomes the value of labels'"
 type Account struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

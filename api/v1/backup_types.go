@@ -38,9 +38,8 @@ type BackupSpec struct {
 	// +optional
 	Encryption BackupEncryption `json:"encryption,omitempty"`
 	// Retention is how long the Backup is kept after it has succeeded, in hours
-	// such as 168h; 0s keeps it until somebody deletes it. The default of type
-	// Auto comes from the Cluster's backupPolicy.
-	// +kubebuilder:default="0s"
+	// such as 168h; 0s keeps it until somebody deletes it. By default a Manual one
+	// is kept, and an Auto one goes by the Cluster's backupPolicy.
 	// +optional
 	Retention Duration `json:"retention,omitempty"`
 	// RateLimitMiBps limits the data that each TiKV node uploads, in MiB/s; 0 is
@@ -184,7 +183,7 @@ type BackedUpTopology struct {
 // +kubebuilder:printcolumn:name="WAITING",type=string,JSONPath=`.status.operation.waitingFor`,priority=1
 // +kubebuilder:printcolumn:name="COMPLETED",type=date,JSONPath=`.status.completedAt`
 // +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="metadata.name must have at most 63 characters: it becomes the value of labels"
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",fieldPath=".metadata",message="metadata.name must have at most 63 characters: it becomes the value of labels",messageExpression="self.metadata.name + ': metadata.name must have at most 63 characters: it becomes the value of labels'"
 type Backup struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

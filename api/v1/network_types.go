@@ -47,7 +47,8 @@ type NetworkSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^[a-z]([-a-z0-9]*[a-z0-9])?$')`,message="must be lower-case letters, digits and dashes, beginning with a letter and not ending with a dash"
 	// +optional
 	ShootName string `json:"shootName,omitempty"`
-	// CIDR are the address ranges. Immutable.
+	// CIDR are the address ranges of the VPC, of Pods and of Services, which must
+	// not overlap. Immutable.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Network with other ranges",messageExpression="'was vpc ' + oldSelf.vpc + ', pods ' + oldSelf.pods + ', services ' + oldSelf.services + ' and is immutable; create another Network with other ranges'"
 	// +kubebuilder:default={vpc: "10.250.0.0/16", pods: "100.64.0.0/11", services: "100.104.0.0/13"}
 	// +optional
@@ -105,15 +106,17 @@ type NetworkSpec struct {
 // +kubebuilder:validation:XValidation:rule="!isCIDR(self.vpc) || !isCIDR(self.services) || !(cidr(self.vpc).containsCIDR(cidr(self.services)) || cidr(self.services).containsCIDR(cidr(self.vpc)))",message="vpc and services must not overlap",messageExpression="self.vpc + ' and ' + self.services + ': vpc and services must not overlap'"
 // +kubebuilder:validation:XValidation:rule="!isCIDR(self.pods) || !isCIDR(self.services) || !(cidr(self.pods).containsCIDR(cidr(self.services)) || cidr(self.services).containsCIDR(cidr(self.pods)))",message="pods and services must not overlap",messageExpression="self.pods + ' and ' + self.services + ': pods and services must not overlap'"
 type NetworkCIDR struct {
-	// VPC is the range of the VPC, within the ProviderType's networkLimits.
+	// VPC is the range of the VPC, within the ProviderType's networkLimits;
+	// 10.250.0.0/16 by default. Peers cannot have a range that overlaps it.
 	// +kubebuilder:default="10.250.0.0/16"
 	// +optional
 	VPC CIDR `json:"vpc,omitempty"`
-	// Pods is the range of Pods.
+	// Pods is the range of Pods; 100.64.0.0/11 by default. It sets how many nodes
+	// there can be.
 	// +kubebuilder:default="100.64.0.0/11"
 	// +optional
 	Pods CIDR `json:"pods,omitempty"`
-	// Services is the range of Services.
+	// Services is the range of Services; 100.104.0.0/13 by default.
 	// +kubebuilder:default="100.104.0.0/13"
 	// +optional
 	Services CIDR `json:"services,omitempty"`
@@ -261,7 +264,7 @@ type NetworkO11y struct {
 // +kubebuilder:printcolumn:name="AWAKE",type=string,JSONPath=`.status.conditions[?(@.type=="Awake")].status`
 // +kubebuilder:printcolumn:name="CLUSTERS",type=integer,JSONPath=`.status.clusters.total`
 // +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="metadata.name must have at most 63 characters: it becomes the value of labels"
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",fieldPath=".metadata",message="metadata.name must have at most 63 characters: it becomes the value of labels",messageExpression="self.metadata.name + ': metadata.name must have at most 63 characters: it becomes the value of labels'"
 type Network struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

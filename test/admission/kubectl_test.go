@@ -50,9 +50,9 @@ func TestSamples(t *testing.T) {
 func TestExplain(t *testing.T) {
 	out := kubectl(t, "explain", "network.spec.cidr")
 	for _, want := range []string{
-		`FIELD: cidr <Object>`, `CIDR are the address ranges\. Immutable\.`,
-		`vpc\s+<string>\s+VPC is the range of the VPC, within the ProviderType's networkLimits\.`,
-		`pods\s+<string>\s+Pods is the range of Pods\.`,
+		`FIELD: cidr <Object>`, `CIDR are the address ranges of the VPC, of Pods and of Services`,
+		`vpc\s+<string>\s+VPC is the range of the VPC, within the ProviderType.s networkLimits;`,
+		`pods\s+<string>\s+Pods is the range of Pods; 100\.64\.0\.0/11 by default\.`,
 	} {
 		require.Regexp(t, want, out)
 	}
