@@ -25,9 +25,19 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/workflows/workflowtest"
 )
 
-// audited runs one operation of a Network with the audit on, and returns the
-// outcomes by activity.
-func audited(t *testing.T, world *workflowtest.World, verb lifecycle.Verb) map[string]audit.Record {
+// operation runs one operation of a Network with the audit on.
+func operation(t *testing.T, world *workflowtest.World, verb lifecycle.Verb) map[string]audit.Record {
+	t.Helper()
+	return audited(t, world, func(env *testsuite.TestWorkflowEnvironment) {
+		env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: "network/infra/x1/" + string(verb) + "/1.1", TaskQueue: contract.QueueInfra})
+		env.ExecuteWorkflow(string(verb)+"Network", lifecycle.Input{Object: world.Object, UID: "uid-1", Verb: verb, Generation: 3, By: "argocd"})
+		require.NoError(t, env.GetWorkflowError())
+	})
+}
+
+// audited runs workflows with the audit on, and returns the outcomes by
+// activity.
+func audited(t *testing.T, world *workflowtest.World, run func(*testsuite.TestWorkflowEnvironment)) map[string]audit.Record {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "audit.json")
 	log, err := audit.Open(audit.Options{Path: path, MaxSizeMB: 1}, "1@host")
@@ -41,11 +51,9 @@ func audited(t *testing.T, world *workflowtest.World, verb lifecycle.Verb) map[s
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetTestTimeout(time.Minute)
 	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{auditor}})
-	env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: "network/infra/x1/" + string(verb) + "/1.1", TaskQueue: contract.QueueInfra})
 	workers.RegisterWorkflows(env)
 	world.Register(env)
-	env.ExecuteWorkflow(string(verb)+"Network", lifecycle.Input{Object: world.Object, UID: "uid-1", Verb: verb, Generation: 3, By: "argocd"})
-	require.NoError(t, env.GetWorkflowError())
+	run(env)
 	require.NoError(t, log.Close())
 
 	raw, err := os.ReadFile(path)
@@ -69,7 +77,7 @@ func audited(t *testing.T, world *workflowtest.World, verb lifecycle.Verb) map[s
 // asked, the step, and what was there before and after.
 func TestAuditOfAnOperation(t *testing.T) {
 	world := workflowtest.New(v1.KindNetwork)
-	created := audited(t, world, lifecycle.Create)
+	created := operation(t, world, lifecycle.Create)
 	for _, activity := range world.Journal() {
 		effect, _ := contract.EffectOf(activity)
 		r, ok := created[activity]
@@ -92,7 +100,7 @@ func TestAuditOfAnOperation(t *testing.T) {
 	require.Nil(t, bucket.Before, "there was none")
 	require.Equal(t, "id-of-aws.EnsureBucket", bucket.After.ID)
 
-	deleted := audited(t, world, lifecycle.Delete)
+	deleted := operation(t, world, lifecycle.Delete)
 	oidc := deleted[contract.DeleteOIDCProvider.Name]
 	require.Equal(t, "id-of-aws.EnsureOIDCProvider", oidc.Before.ID)
 	require.Equal(t, "Present", oidc.Before.State)
@@ -102,4 +110,21 @@ func TestAuditOfAnOperation(t *testing.T) {
 	require.Nil(t, shoot.After, "Gardener takes its time")
 	require.Equal(t, "bucket", deleted[contract.DeleteBucket.Name].Resource)
 	require.Contains(t, deleted, contract.RemoveFinalizer.Name)
+}
+
+// Verbs have records of their own, and operations follow who wrote the spec.
+func TestAuditOfAVerb(t *testing.T) {
+	world := workflowtest.New(v1.KindNetwork)
+	world.State.LastManager, world.State.Verb, world.State.VerbManager = "argocd", "skip", "alice"
+	records := audited(t, world, func(env *testsuite.TestWorkflowEnvironment) {
+		o := world.Object
+		env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: "network/infra/x1", TaskQueue: contract.QueueInfra})
+		env.RegisterDelayedCallback(env.CancelWorkflow, time.Hour)
+		env.ExecuteWorkflow("Network", lifecycle.ObjectInput{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, ID: o.ID})
+	})
+	answer := records[contract.AnswerVerb.Name]
+	require.Equal(t, "alice", answer.By)
+	require.Equal(t, "refused skip", answer.Verb, "there is nothing to skip yet")
+	require.Equal(t, "x1", answer.Object.Name)
+	require.Equal(t, "argocd", records[contract.EnsureBucket.Name].By)
 }
