@@ -37,9 +37,9 @@ func TestChanges(t *testing.T) {
 }
 
 func TestExamplesOfMarkdown(t *testing.T) {
-	got, err := Examples("# A\n```yaml\n# first\nkind: A\nn: 1\n```\ntext\n```yaml\nkind: B\n```\n")
+	got, err := Examples("# A\n```yaml\n# first\nkind: A\nsize: 1\n```\ntext\n```yaml\nkind: B\n```\n")
 	require.NoError(t, err)
-	require.Equal(t, map[string]map[string]any{"A": {"kind": "A", "n": int64(1)}, "B": {"kind": "B"}}, got)
+	require.Equal(t, map[string]map[string]any{"A": {"kind": "A", "size": int64(1)}, "B": {"kind": "B"}}, got)
 	_, err = Examples("\n```yaml\na: [\n```\n")
 	require.Error(t, err)
 }
