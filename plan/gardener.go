@@ -26,6 +26,9 @@ func checkGardener(n *v1.Network, provider *v1.Provider, pt *v1.ProviderType, o 
 	if name := project(provider, o); strings.Contains(name, "--") {
 		p.add("spec.provider", n.Spec.Provider, "its Gardener project %s has two dashes in a row, which Gardener does not allow; use a Provider of another project", name)
 	}
+	if pt.Spec.Cloud == v1.CloudAWS && nodeVolumeType(pt) == "" {
+		p.add("spec.provider", n.Spec.Provider, "ProviderType %s has no storage class of type gp2 or gp3 for the nodes' own disks; add one there", pt.Name)
+	}
 	const path = "spec.kubernetesVersion"
 	version := or(n.Spec.KubernetesVersion, pt.Spec.Gardener.KubernetesVersion)
 	minor, ok := minorVersion(version)

@@ -125,6 +125,11 @@ func TestGardenerRefusals(t *testing.T) {
 		"the type's version":        {func(w *world) { w.network.Spec.KubernetesVersion, w.pt.Spec.Gardener.KubernetesVersion = "", "1.30" }, `"1.30": Gardener runs`},
 		"SecretBinding too new":     {version("1.34", "SecretBinding"), "binds credentials with SecretBindings, which end with Kubernetes 1.33"},
 		"SecretBinding":             {version("1.33.9", "SecretBinding"), ""},
+		"no disk for nodes": {func(w *world) {
+			for i := range w.pt.Spec.StorageClasses {
+				w.pt.Spec.StorageClasses[i].Type = "io1"
+			}
+		}, `spec.provider "core-aws": ProviderType aws-gardener has no storage class of type gp2 or gp3 for the nodes' own disks; add one there`},
 		"a version of old": {func(w *world) {
 			version("1.31", "")(w)
 			w.network.Status.ObservedGeneration = 1
