@@ -48,13 +48,14 @@ func (s *Stack) Inventory(ctx context.Context) ([]Resource, error) {
 
 // Call is a request to the AWS emulator.
 type Call struct {
+	Account   string `json:"account"`
 	Operation string `json:"operation"`
 	Status    int    `json:"status"`
 	Code      string `json:"code"`
 	Lost      bool   `json:"lost"`
 }
 
-// Calls lists the calls of one operation.
+// Calls lists the calls of one operation, of all when it is empty.
 func (s *Stack) Calls(ctx context.Context, operation string) ([]Call, error) {
 	var list []Call
 	return list, s.control(ctx, http.MethodGet, "/calls?operation="+url.QueryEscape(operation), nil, &list)

@@ -1,0 +1,209 @@
+// Package fairness shows that an account whose calls the cloud throttles to a
+// crawl, with hundreds of Networks in flight, does not slow down another
+// account's single Network: on a devstack, with the real bridge, worker, AWS
+// activities and Temporal.
+//
+// It measures, so it runs by itself: make fairness.
+package fairness
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+	"github.com/tidbcloud/infra-orchestrator/test/stack"
+)
+
+const (
+	namespace = "infra"
+	calm      = "core-aws" // the samples' Provider
+	throttled = "throttled-aws"
+	// throttledAccount is the AWS account of the Provider throttled.
+	throttledAccount = "222222222222"
+	// crawl is how many calls a second the cloud takes from it: one in 20 s, over
+	// all services.
+	crawl = 0.05
+	// most is how much slower the single Network may become.
+	most = 1.2
+)
+
+var (
+	crowd = number("FAIRNESS_CROWD", 200) // Networks in flight
+	runs  = number("FAIRNESS_RUNS", 5)    // single Networks before, and again meanwhile
+)
+
+func number(variable string, usual int) int {
+	if n, err := strconv.Atoi(os.Getenv(variable)); err == nil && n > 0 {
+		return n
+	}
+	return usual
+}
+
+func TestThrottledAccountSlowsNobodyElse(t *testing.T) {
+	if os.Getenv("FAIRNESS") == "" {
+		t.Skip("a measurement of about ten minutes: make fairness")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Minute)
+	defer cancel()
+	world, err := stack.Start(ctx, t.TempDir(), "--no-samples")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = world.Stop() })
+	lab := &lab{t: t, Stack: world}
+	lab.providers(ctx)
+
+	lab.single(ctx, "warm-up")
+	before := lab.singles(ctx, "alone")
+	lab.throttle(ctx)
+	lab.crowd(ctx)
+	meanwhile := lab.singles(ctx, "meanwhile")
+	lab.requireInFlight(ctx)
+
+	alone, beside := medianOf(before), medianOf(meanwhile)
+	ratio := beside.total.Seconds() / alone.total.Seconds()
+	t.Logf("medians of %d, %s:\n%s%s%sratio %.3f", runs, load(), header, row("alone", alone), row("meanwhile", beside), ratio)
+	require.LessOrEqual(t, ratio, most, "the single Network took %s alone and %s beside %d of a throttled account", alone.total, beside.total, crowd)
+}
+
+// lab is a devstack with two Providers in different AWS accounts.
+type lab struct {
+	*stack.Stack
+	t *testing.T
+}
+
+// singles measures one Network of the calm account after another.
+func (l *lab) singles(ctx context.Context, when string) []timing {
+	var all []timing
+	for i := range runs {
+		m := l.single(ctx, fmt.Sprintf("%s-%d", when, i))
+		l.t.Logf("%s: %s, %d of the crowd in flight\n%s%s", when, load(), l.inFlight(ctx), header, row(when, m))
+		all = append(all, m)
+	}
+	return all
+}
+
+// single makes a Network of the calm account, measures it, and takes it away.
+func (l *lab) single(ctx context.Context, name string) timing {
+	n := newNetwork("single-"+name, calm)
+	began := time.Now()
+	require.NoError(l.t, l.Kube.Create(ctx, n))
+	l.until(ctx, n, func() bool { return isReady(n) })
+	total := time.Since(began)
+	history, err := l.History(ctx, n.Status.Operation.ID, "")
+	require.NoError(l.t, err)
+	m := timingOf(history, began, total)
+	require.NoError(l.t, l.Kube.Delete(ctx, n))
+	l.until(ctx, n, nil)
+	return m
+}
+
+// until watches a Network until done says so, or until it is gone when done is
+// nil.
+func (l *lab) until(ctx context.Context, n *v1.Network, done func() bool) {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	w, err := l.Kube.Watch(ctx, &v1.NetworkList{}, client.InNamespace(namespace), client.MatchingFields{"metadata.name": n.Name})
+	require.NoError(l.t, err)
+	defer w.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			require.NoError(l.t, ctx.Err(), "Network %s: %+v", n.Name, n.Status.CommonStatus)
+		case e, open := <-w.ResultChan():
+			require.True(l.t, open, "the watch of Network %s ended", n.Name)
+			if e.Type == "DELETED" {
+				require.Nil(l.t, done, "Network %s was deleted", n.Name)
+				return
+			}
+			now, ok := e.Object.(*v1.Network)
+			require.True(l.t, ok, "unexpected event %v", e.Object)
+			*n = *now
+			if done != nil && done() {
+				return
+			}
+		}
+	}
+}
+
+// throttle lets the cloud take next to nothing from the second account.
+func (l *lab) throttle(ctx context.Context) {
+	_, err := l.AddFault(ctx, stack.Fault{Target: "aws", Kind: "throttle", Account: throttledAccount, Rate: crawl})
+	require.NoError(l.t, err)
+}
+
+// crowd makes the Networks of the throttled account and waits until each is
+// held up by the cloud. Their first call is that of Preflight, before anything
+// of them exists: so it is their calls that burden the others, not their Shoots.
+func (l *lab) crowd(ctx context.Context) {
+	began := time.Now()
+	for i := range crowd {
+		require.NoError(l.t, l.Kube.Create(ctx, newNetwork(fmt.Sprintf("crowd-%03d", i), throttled)))
+	}
+	require.Eventually(l.t, func() bool { return l.inFlight(ctx) == crowd }, 10*time.Minute, time.Second,
+		"not all of the crowd came into flight")
+	l.t.Logf("%d Networks of the throttled account in flight after %s, %s", crowd, time.Since(began).Round(time.Second), load())
+}
+
+// inFlight counts the crowd's Networks whose operation runs.
+func (l *lab) inFlight(ctx context.Context) (running int) {
+	all := &v1.NetworkList{}
+	require.NoError(l.t, l.Kube.List(ctx, all, client.InNamespace(namespace)))
+	for _, n := range all.Items {
+		op := n.Status.Operation
+		if n.Spec.Provider == throttled && op != nil && op.State == v1.OperationRunning {
+			running++
+		}
+	}
+	return running
+}
+
+// requireInFlight makes sure that the measurement was one: the crowd is still
+// there, and the cloud has thrown back what it asked for.
+func (l *lab) requireInFlight(ctx context.Context) {
+	require.GreaterOrEqual(l.t, l.inFlight(ctx), crowd*9/10, "Networks of the throttled account that are still in flight")
+	calls, err := l.Calls(ctx, "")
+	require.NoError(l.t, err)
+	refused := 0
+	for _, c := range calls {
+		if c.Account == throttledAccount && c.Code != "" {
+			refused++
+		}
+	}
+	require.Greater(l.t, refused, runs, "calls of the throttled account that the cloud refused")
+	l.t.Logf("the cloud refused %d calls of the throttled account", refused)
+}
+
+func newNetwork(name, provider string) *v1.Network {
+	n := &v1.Network{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	retain := false
+	n.Spec.Provider, n.Spec.Region, n.Spec.TenantProject = v1.ReferenceName(provider), "us-west-2", "1234"
+	n.Spec.Bucket.Retain = &retain
+	return n
+}
+
+func isReady(o v1.Object) bool {
+	for _, c := range o.Common().Conditions {
+		if c.Type == v1.ConditionReady {
+			return c.Status == metav1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// load is the machine's load average: other work on it is part of the result.
+func load() string {
+	data, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "load unknown"
+	}
+	return "load " + strings.Join(strings.Fields(string(data))[:1], "")
+}
