@@ -12,15 +12,22 @@ import (
 type kind struct {
 	Name, Plural string
 	Short        []string
+	// Operated kinds have operations, and so verbs.
+	Operated bool
 }
 
 // kinds in the order in which they build on each other.
 var kinds = []kind{
-	{v1.KindAccount, "accounts", nil},
-	{v1.KindProviderType, "providertypes", []string{"pt"}},
-	{v1.KindProvider, "providers", nil},
-	{v1.KindNetwork, "networks", []string{"net", "nets"}},
-	{v1.KindCluster, "clusters", nil},
+	{v1.KindAccount, "accounts", []string{"acct"}, false},
+	{v1.KindProviderType, "providertypes", []string{"ptype", "pt"}, true},
+	{v1.KindProvider, "providers", []string{"prov"}, true},
+	{v1.KindNetwork, "networks", []string{"net", "nets"}, true},
+	{v1.KindNetworkPeer, "networkpeers", []string{"peer"}, false},
+	{v1.KindCluster, "clusters", []string{"tidb"}, true},
+	{v1.KindBackup, "backups", []string{"bk"}, false},
+	{v1.KindRestore, "restores", []string{"rst"}, false},
+	{v1.KindImport, "imports", []string{"imp"}, false},
+	{v1.KindTiCDC, "ticdcs", []string{"cdc"}, false},
 }
 
 func parseKind(word string) (kind, error) {

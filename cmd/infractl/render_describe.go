@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tidbcloud/infra-orchestrator/api/temporal"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 )
 
@@ -129,6 +130,9 @@ func operationLines(o object, now time.Time) string {
 	if wait := waitingFor(o); wait != "" {
 		rows = append(rows, []string{"Waits for:", wait})
 	}
+	if verbs := accepts(o); len(verbs) > 0 {
+		rows = append(rows, []string{"Accepts:", strings.Join(verbs, ", ")})
+	}
 	text := columns(rows, "  ")
 	if len(op.Steps) == 0 {
 		return text
@@ -138,6 +142,32 @@ func operationLines(o object, now time.Time) string {
 		steps = append(steps, []string{marks[s.State], s.Name, string(s.State), orBlank(lasted(s.StartedAt, s.FinishedAt, now))})
 	}
 	return text + "  Steps:\n" + columns(steps, "    ")
+}
+
+// accepts lists the verbs that make sense now, as the object says. The object's
+// workflow decides.
+func accepts(o object) (verbs []string) {
+	op := o.Status.Operation
+	if o.Annotations[v1.AnnotationPaused] == "true" {
+		return []string{temporal.VerbResume}
+	}
+	if op.FinishedAt != nil {
+		if op.State == v1.OperationCancelled || op.State == v1.OperationFailed {
+			verbs = append(verbs, temporal.VerbRetry)
+		}
+		return append(verbs, temporal.VerbReconcile, temporal.VerbPause)
+	}
+	if op.State == v1.OperationBlocked || o.Status.LastError != nil {
+		verbs = append(verbs, temporal.VerbRetry)
+	}
+	if op.Skippable {
+		verbs = append(verbs, temporal.VerbSkip)
+	}
+	verbs = append(verbs, temporal.VerbPause)
+	if op.Cancellable {
+		verbs = append(verbs, temporal.VerbCancel)
+	}
+	return verbs
 }
 
 // lasted says how long something took, or has taken so far.

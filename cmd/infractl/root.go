@@ -20,15 +20,16 @@ type globals struct {
 
 // commands is the one place where commands are added.
 func commands(g *globals) []*cobra.Command {
-	return []*cobra.Command{newGet(g), newDescribe(g), newUI(g), newVersion()}
+	return append([]*cobra.Command{newGet(g), newDescribe(g), newUI(g), newVersion()}, newVerbs(g)...)
 }
 
 func newRoot() *cobra.Command {
 	var g globals
 	root := &cobra.Command{
 		Use:   programName(os.Args[0]),
-		Short: "Show Networks, Clusters and the operations that work on them",
-		Long: `Show Networks, Clusters and the operations that work on them.
+		Short: "Show Networks, Clusters and the operations that work on them, and steer these",
+		Long: `Show Networks, Clusters and the operations that work on them; retry, skip, pause,
+resume or cancel these.
 
 Everything that infractl shows is in the custom resources, so that kubectl sees
 it, too; describe adds what Temporal knows of the attempt that runs right now.

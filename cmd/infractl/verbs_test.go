@@ -1,0 +1,64 @@
+package main
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tidbcloud/infra-orchestrator/api/temporal"
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+)
+
+func TestEveryVerbHasACommandThatSaysWhatItDoes(t *testing.T) {
+	root := newRoot()
+	for _, verb := range temporal.Verbs() {
+		cmd, _, err := root.Find([]string{verb})
+		require.NoError(t, err)
+		require.Equal(t, verb, cmd.Name())
+		require.NotEmpty(t, cmd.Short)
+		require.Contains(t, cmd.Long, v1.AnnotationOperation+"="+verb)
+		require.NotNil(t, cmd.ValidArgsFunction, "the shell completes kinds and names")
+	}
+}
+
+func TestVerbOfAKindWithoutOperations(t *testing.T) {
+	root := newRoot()
+	root.SetArgs([]string{"retry", "account", "acme"})
+	require.ErrorContains(t, root.Execute(), "kind Account has no operations")
+	root = newRoot()
+	root.SetArgs([]string{"retry", "network", "n1", "-o", "yaml"})
+	require.ErrorContains(t, root.Execute(), "want json")
+}
+
+func TestPrintVerb(t *testing.T) {
+	var out bytes.Buffer
+	accepted := verbResult{Kind: "Network", Namespace: "infra", Name: "n1", Verb: "retry", Accepted: true, Text: "step EnsureShoot runs again"}
+	require.NoError(t, printVerb(&out, accepted, ""))
+	require.Equal(t, "Network infra/n1: step EnsureShoot runs again\n", out.String())
+
+	out.Reset()
+	refused := accepted
+	refused.Accepted, refused.Text = false, "nothing to retry"
+	require.EqualError(t, printVerb(&out, refused, ""), "refused: nothing to retry")
+	require.Empty(t, out.String())
+	require.EqualError(t, printVerb(&out, refused, "json"), "refused: nothing to retry", "scripts see the exit code")
+	require.JSONEq(t, `{"kind":"Network","namespace":"infra","name":"n1","verb":"retry","accepted":false,"text":"nothing to retry"}`, out.String())
+}
+
+func TestAccepts(t *testing.T) {
+	now := metav1.Now()
+	of := func(op v1.OperationStatus) object {
+		var o object
+		o.Status.Operation = &op
+		return o
+	}
+	require.Equal(t, []string{"pause", "cancel"}, accepts(of(v1.OperationStatus{State: v1.OperationRunning, Cancellable: true})))
+	require.Equal(t, []string{"retry", "skip", "pause"}, accepts(of(v1.OperationStatus{State: v1.OperationBlocked, Skippable: true})))
+	require.Equal(t, []string{"retry", "reconcile", "pause"}, accepts(of(v1.OperationStatus{State: v1.OperationCancelled, FinishedAt: &now})))
+	require.Equal(t, []string{"reconcile", "pause"}, accepts(of(v1.OperationStatus{State: v1.OperationSucceeded, FinishedAt: &now})))
+	paused := of(v1.OperationStatus{State: v1.OperationRunning})
+	paused.Annotations = map[string]string{v1.AnnotationPaused: "true"}
+	require.Equal(t, []string{"resume"}, accepts(paused))
+}
