@@ -105,6 +105,18 @@ func (p pool[C]) manifest() (*gardencorev1beta1.Worker, error) {
 	return w, nil
 }
 
+// WorkerPoolOn is a worker pool of a Shoot with that spec.provider.type. On GCP
+// its nodes are the service account that Gardener makes.
+func WorkerPoolOn(providerType string, shape contract.MachinePool) (*gardencorev1beta1.Worker, error) {
+	switch providerType {
+	case ProviderAWS:
+		return WorkerPool(shape)
+	case ProviderGCP:
+		return GCPWorkerPool(shape, "")
+	}
+	return nil, invalid("worker pool "+shape.Name, "there are no pools for a Shoot of provider type %q; it must be aws or gcp", providerType)
+}
+
 // encode makes the RawExtension of a provider configuration. It is the only
 // place of this module that makes one; a test asserts that.
 func encode(config any) (*runtime.RawExtension, error) {

@@ -341,6 +341,31 @@ func TestWorkerPools(t *testing.T) {
 	require.True(t, faults.Is(err, faults.Dependency))
 }
 
+// Report R1 for pools: the Shoot's own cloud decides what they are made of.
+func TestWorkerPoolsFollowTheShootsCloud(t *testing.T) {
+	ctx := context.Background()
+	a := activities(t, interceptor.Funcs{}, &gardencorev1beta1.Shoot{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "garden-core", Name: "n-3f9ac21"},
+		Spec:       gardencorev1beta1.ShootSpec{Provider: gardencorev1beta1.Provider{Type: "gcp"}},
+	}, &gardencorev1beta1.Shoot{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "garden-core", Name: "other"},
+		Spec:       gardencorev1beta1.ShootSpec{Provider: gardencorev1beta1.Provider{Type: "azure"}},
+	})
+	in := contract.WorkerPoolsInput{
+		Cluster: contract.ObjectRef{Kind: "Cluster", ID: "fedcba9876543210"}, Shoot: networkPlan().Shoot,
+		Pools: []contract.MachinePool{{Name: "kv-fedcba-a", VolumeType: "pd-ssd", VolumeSize: "50Gi"}},
+	}
+	_, err := a.EnsureWorkerPools(ctx, in)
+	require.NoError(t, err)
+	shoot, err := read(ctx, a.Live, in.Shoot)
+	require.NoError(t, err)
+	require.Contains(t, string(shoot.Spec.Provider.Workers[0].ProviderConfig.Raw), "gcp.provider.extensions.gardener.cloud")
+
+	in.Shoot.Name = "other"
+	_, err = a.EnsureWorkerPools(ctx, in)
+	require.True(t, faults.Is(err, faults.Invalid), "%v", err)
+}
+
 func TestMergeKeepsWhatGardenerFilledIn(t *testing.T) {
 	in := contract.WorkerPoolsInput{Cluster: contract.ObjectRef{ID: "f"}}
 	image := &gardencorev1beta1.ShootMachineImage{Name: "gardenlinux", Version: new("1592.4.0")}

@@ -16,29 +16,41 @@ import (
 
 // EnsureWorkerPools adds or updates the cluster's pools in the Shoot.
 func (a *Activities) EnsureWorkerPools(ctx context.Context, in contract.WorkerPoolsInput) (contract.Outcome, error) {
-	wanted := make([]gardencorev1beta1.Worker, 0, len(in.Pools))
 	names := make([]string, 0, len(in.Pools))
 	for _, pool := range in.Pools {
-		w, err := builders.WorkerPool(pool)
-		if err != nil {
-			return contract.Outcome{}, err
-		}
-		w.Labels[contract.LabelPoolOwner] = in.Cluster.ID
-		wanted, names = append(wanted, *w), append(names, w.Name)
+		names = append(names, pool.Name)
 	}
-	err := a.changePools(ctx, in.Shoot, true, func(have []gardencorev1beta1.Worker) ([]gardencorev1beta1.Worker, error) {
-		return mergePools(in, have, wanted)
+	err := a.changePools(ctx, in.Shoot, true, func(p gardencorev1beta1.Provider) ([]gardencorev1beta1.Worker, error) {
+		wanted, err := workerPools(p.Type, in)
+		if err != nil {
+			return nil, err
+		}
+		return mergePools(in, p.Workers, wanted)
 	})
 	return contract.Outcome{Resource: v1.Resource{
 		Provider: "garden", Type: "Shoot::WorkerPools", ID: in.Shoot.String() + "/" + strings.Join(names, ","), State: v1.ResourcePresent,
 	}}, err
 }
 
+// workerPools are the cluster's pools as the Shoot's own cloud wants them.
+func workerPools(providerType string, in contract.WorkerPoolsInput) ([]gardencorev1beta1.Worker, error) {
+	wanted := make([]gardencorev1beta1.Worker, 0, len(in.Pools))
+	for _, pool := range in.Pools {
+		w, err := builders.WorkerPoolOn(providerType, pool)
+		if err != nil {
+			return nil, err
+		}
+		w.Labels[contract.LabelPoolOwner] = in.Cluster.ID
+		wanted = append(wanted, *w)
+	}
+	return wanted, nil
+}
+
 // DeleteWorkerPools removes the cluster's pools from the Shoot. A Shoot that is
 // gone, or going, takes them along.
 func (a *Activities) DeleteWorkerPools(ctx context.Context, in contract.WorkerPoolsInput) (contract.None, error) {
-	return contract.None{}, a.changePools(ctx, in.Shoot, false, func(have []gardencorev1beta1.Worker) ([]gardencorev1beta1.Worker, error) {
-		return slices.DeleteFunc(slices.Clone(have), func(w gardencorev1beta1.Worker) bool {
+	return contract.None{}, a.changePools(ctx, in.Shoot, false, func(p gardencorev1beta1.Provider) ([]gardencorev1beta1.Worker, error) {
+		return slices.DeleteFunc(slices.Clone(p.Workers), func(w gardencorev1beta1.Worker) bool {
 			return w.Labels[contract.LabelPoolOwner] == in.Cluster.ID
 		}), nil
 	})
@@ -46,7 +58,7 @@ func (a *Activities) DeleteWorkerPools(ctx context.Context, in contract.WorkerPo
 
 // changePools changes the list of pools and nothing else, against the version
 // of the Shoot that the change was made from.
-func (a *Activities) changePools(ctx context.Context, ref contract.ShootRef, needed bool, change func([]gardencorev1beta1.Worker) ([]gardencorev1beta1.Worker, error)) error {
+func (a *Activities) changePools(ctx context.Context, ref contract.ShootRef, needed bool, change func(gardencorev1beta1.Provider) ([]gardencorev1beta1.Worker, error)) error {
 	const attempts = 8
 	var err error
 	for range attempts {
@@ -62,7 +74,7 @@ func (a *Activities) changePools(ctx context.Context, ref contract.ShootRef, nee
 				WithHint(faults.OwnerUser, "see to the Network; delete this Cluster if the Network is to go")
 		}
 		next := shoot.DeepCopy()
-		if next.Spec.Provider.Workers, err = change(shoot.Spec.Provider.Workers); err != nil {
+		if next.Spec.Provider.Workers, err = change(shoot.Spec.Provider); err != nil {
 			return err
 		}
 		if sameWorkers(shoot.Spec.Provider.Workers, next.Spec.Provider.Workers) {
