@@ -55,17 +55,13 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	code := m.Run()
-	if err := stop(); err != nil {
-		fmt.Fprintln(os.Stderr, "API server:", err)
-		code = 1
-	}
-	return code
+	defer stop()
+	return m.Run()
 }
 
 // start starts the API server alone, as the devstack runs it, and installs our
-// kinds. The function that it returns stops it.
-func start(ctx context.Context, dir string) (func() error, error) {
+// kinds. The function that it returns ends it, not gently: nothing is kept.
+func start(ctx context.Context, dir string) (func(), error) {
 	cmd := exec.Command(filepath.Join(stack.Root(), "bin", "devstack"), "kube", "--data-dir", dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	log, err := os.Create(filepath.Join(dir, "log"))
@@ -80,13 +76,13 @@ func start(ctx context.Context, dir string) (func() error, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("devstack: %w (make build makes it)", err)
 	}
-	stop := func() error {
-		_ = cmd.Process.Signal(os.Interrupt)
-		return cmd.Wait()
+	stop := func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
 	}
 	line, err := bufio.NewReader(out).ReadBytes('\n')
 	if err != nil {
-		_ = stop()
+		stop()
 		_ = stack.PrintTail(log.Name())
 		return nil, fmt.Errorf("the API server did not start: %w", err)
 	}
@@ -94,7 +90,7 @@ func start(ctx context.Context, dir string) (func() error, error) {
 		Kubeconfig string `json:"kubeconfig"`
 	}
 	if err := errors.Join(json.Unmarshal(line, &ready), install(ctx, ready.Kubeconfig)); err != nil {
-		_ = stop()
+		stop()
 		return nil, err
 	}
 	return stop, nil
