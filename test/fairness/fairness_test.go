@@ -54,10 +54,7 @@ func TestThrottledAccountSlowsNobodyElse(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Minute)
 	defer cancel()
-	world, err := stack.Start(ctx, t.TempDir(), "--no-samples")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = world.Stop() })
-	lab := &lab{t: t, Stack: world}
+	lab := &lab{t: t, Stack: start(ctx, t)}
 	lab.providers(ctx)
 
 	lab.single(ctx, "warm-up")
@@ -71,6 +68,26 @@ func TestThrottledAccountSlowsNobodyElse(t *testing.T) {
 	ratio := beside.total.Seconds() / alone.total.Seconds()
 	t.Logf("medians of %d, %s:\n%s%s%sratio %.3f", runs, load(), header, row("alone", alone), row("meanwhile", beside), ratio)
 	require.LessOrEqual(t, ratio, most, "the single Network took %s alone and %s beside %d of a throttled account", alone.total, beside.total, crowd)
+}
+
+// start starts a devstack, whose logs are kept when the test fails.
+func start(ctx context.Context, t *testing.T) *stack.Stack {
+	dir, err := os.MkdirTemp("", "fairness-")
+	require.NoError(t, err)
+	world, err := stack.Start(ctx, dir)
+	if err != nil {
+		_ = stack.PrintTail(dir + "/devstack.log")
+	}
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_ = world.Stop()
+		if t.Failed() {
+			t.Logf("logs are kept in %s", dir)
+			return
+		}
+		_ = os.RemoveAll(dir)
+	})
+	return world
 }
 
 // lab is a devstack with two Providers in different AWS accounts.
