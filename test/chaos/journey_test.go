@@ -82,8 +82,8 @@ func (j *journey) do(operation string, key invariants.Key, ask func(context.Cont
 		run.What = j.before(operation, key)
 	}
 	begin := time.Now()
-	err := ask(ctx)
 	last := j.lane.Checker.Latest(key)
+	err := ask(ctx)
 	if err == nil {
 		err = settled(ctx)
 	}
@@ -114,7 +114,7 @@ func (j *journey) judge(ctx context.Context, run *lab.Run, key invariants.Key, l
 	now := j.lane.Checker.Latest(key)
 	if now == nil {
 		if last == nil {
-			return fmt.Errorf("nobody has seen it before it was gone")
+			return fmt.Errorf("it is gone")
 		}
 		run.Left, err = j.lane.Left(ctx, last)
 		return err

@@ -14,12 +14,14 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-logr/logr"
 	sdk "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 )
@@ -125,6 +127,7 @@ func (s *Stack) connect() error {
 		return err
 	}
 	rc.QPS, rc.Burst = 100, 200
+	ctrllog.SetLogger(logr.Discard()) // else it complains that nobody has
 	scheme := runtime.NewScheme()
 	if err := errors.Join(corev1.AddToScheme(scheme), v1.AddToScheme(scheme)); err != nil {
 		return err

@@ -37,7 +37,7 @@ func (l *Lane) State(ctx context.Context, o v1.Object) (string, error) {
 		return "", err
 	}
 	for field, value := range raw {
-		if _, isMap := value.(map[string]any); isMap && field != "operation" {
+		if _, isMap := value.(map[string]any); isMap && !slices.Contains(passing, field) {
 			lines = append(lines, "status."+field+": "+strings.Join(fields(value.(map[string]any)), ","))
 		}
 	}
@@ -53,6 +53,9 @@ func (l *Lane) State(ctx context.Context, o v1.Object) (string, error) {
 	slices.Sort(lines)
 	return strings.Join(lines, "\n"), nil
 }
+
+// passing are fields of status that tell of an operation, or of other objects.
+var passing = []string{"operation", "clusters", "leases"}
 
 // fields lists the names of a map's members that are not empty.
 func fields(m map[string]any) (out []string) {
