@@ -36,6 +36,7 @@ func TestBalancing(t *testing.T) {
 			"a blocked target falls back and recovers": fallsBack,
 			"an order flipped in steps":                flipped,
 			"a target that does not exist":             brokenTarget,
+			"the shipped roles, and any other kind":    rights,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
