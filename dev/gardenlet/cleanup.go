@@ -23,6 +23,8 @@ const (
 	mergePatch = types.MergePatchType
 	// cleanupTimeout is how long one attempt waits for the user's objects to go.
 	cleanupTimeout = time.Minute
+	// cleanupLeast is the shortest that a faster pace makes it.
+	cleanupLeast = 20 * time.Second
 )
 
 // cleaned are the kinds that Gardener removes from a shoot before it takes its

@@ -135,7 +135,8 @@ func (op *operation) runCleanup(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	return cleanShoot(ctx, info.Config, op.opts.Pace.scale(cleanupTimeout))
+	// The work is real, however fast the rest is.
+	return cleanShoot(ctx, info.Config, max(op.opts.Pace.scale(cleanupTimeout), cleanupLeast))
 }
 
 func (op *operation) runDestroy(ctx context.Context) error {
