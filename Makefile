@@ -35,6 +35,11 @@ test-unit: ## Unit, workflow and replay tests, and those of the devstack
 	cd dev && go test -vet=off ./...
 	cd dev/temporal && go test -vet=off ./...
 	cd test/bench && go test -vet=off ./...
+	@hack/oracles
+
+.PHONY: oracles
+oracles: ## Cases of the original programs, with passes and exceptions; ORACLE_DIR=folder for other files
+	@hack/oracles
 
 .PHONY: test-e2e
 test-e2e: build ## End to end on a devstack: through the Kubernetes API, up and down, with the worker killed
