@@ -42,3 +42,14 @@ func TestScheme(t *testing.T) {
 		require.Equal(t, v1alpha1.GroupVersion.WithKind(v1alpha1.KindBalancer), gvks[0])
 	}
 }
+
+// The sample is admitted, without a field that the API server would drop.
+func TestSample(t *testing.T) {
+	raw, err := os.ReadFile("../../../deploy/samples/balancing/20-balancer.yaml")
+	require.NoError(t, err)
+	o, err := crdtest.Decode(raw)
+	require.NoError(t, err)
+	kind := load(t)
+	require.Empty(t, kind.Create(o))
+	require.Empty(t, kind.Unknown(o))
+}
