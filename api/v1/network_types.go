@@ -16,6 +16,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:validation:XValidation:rule="self.systemPool == oldSelf.systemPool",fieldPath=".systemPool",reason=FieldValueForbidden,message="keep systemPool as it was: changing the system pool of a Network is not supported yet"
 // +kubebuilder:validation:XValidation:rule="!has(self.existingVPC)",fieldPath=".existingVPC",reason=FieldValueForbidden,message="remove existingVPC, so that the Network gets a VPC of its own: an existing VPC is not supported yet"
 // +kubebuilder:validation:XValidation:rule="!has(self.gcp)",fieldPath=".gcp",reason=FieldValueForbidden,message="remove gcp: cloud GCP is not supported yet"
+// +kubebuilder:validation:XValidation:rule="has(self.existingVPC) == has(oldSelf.existingVPC) && (!has(self.existingVPC) || self.existingVPC == oldSelf.existingVPC)",fieldPath=".existingVPC",message="is immutable, also when it was not given at first; create another Network in that VPC"
+// +kubebuilder:validation:XValidation:rule="has(self.gcp) == has(oldSelf.gcp) && (!has(self.gcp) || self.gcp == oldSelf.gcp)",fieldPath=".gcp",message="is immutable, also when it was not given at first; create another Network"
 type NetworkSpec struct {
 	// Provider is the name of the Provider. Immutable.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another Network in another Provider",messageExpression="'was ' + oldSelf + ' and is immutable; create another Network in another Provider'"

@@ -4,6 +4,9 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // ProviderTypeSpec is what a cloud offers here: regions, machine and storage
 // classes, limits and timeouts.
+//
+// +kubebuilder:validation:XValidation:rule="self.cloud != 'AWS' || self.storageClasses.all(s, s.type in ['gp2', 'gp3', 'io1', 'io2'])",fieldPath=".storageClasses",message="have types of AWS only when cloud is AWS: gp2, gp3, io1, io2"
+// +kubebuilder:validation:XValidation:rule="self.cloud != 'GCP' || self.storageClasses.all(s, !(s.type in ['gp2', 'gp3', 'io1', 'io2']))",fieldPath=".storageClasses",message="have types of GCP only when cloud is GCP: pd-standard, pd-balanced, pd-ssd, hyperdisk-balanced"
 type ProviderTypeSpec struct {
 	// Cloud is the cloud provider. Immutable.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable; create another ProviderType for another cloud",messageExpression="'was ' + oldSelf + ' and is immutable; create another ProviderType for another cloud'"
@@ -142,12 +145,14 @@ type MachineClass struct {
 // StorageClass is a kind of volume.
 // +kubebuilder:validation:XValidation:rule="!isQuantity(self.minSize) || !isQuantity(self.maxSize) || quantity(self.minSize).compareTo(quantity(self.maxSize)) <= 0",fieldPath=".minSize",message="minSize must not be greater than maxSize",messageExpression="self.minSize + ' is greater than ' + self.maxSize + ': minSize must not be greater than maxSize'"
 // +kubebuilder:validation:XValidation:rule="!(self.type in ['io1', 'io2']) || has(self.iops)",fieldPath=".iops",reason=FieldValueRequired,message="types io1 and io2 need iops"
-// +kubebuilder:validation:XValidation:rule="self.type == 'gp3' || !has(self.throughput)",fieldPath=".throughput",reason=FieldValueForbidden,message="only type gp3 has a throughput; remove it"
+// +kubebuilder:validation:XValidation:rule="self.type in ['gp3', 'hyperdisk-balanced'] || !has(self.throughput)",fieldPath=".throughput",reason=FieldValueForbidden,message="only types gp3 and hyperdisk-balanced have a throughput; remove it"
+// +kubebuilder:validation:XValidation:rule="!self.type.startsWith('pd-') || !has(self.iops)",fieldPath=".iops",reason=FieldValueForbidden,message="volumes of types pd-standard, pd-balanced and pd-ssd have no iops of their own, they grow with the size; remove it"
 type StorageClass struct {
 	// Name, such as Standard.
 	Name ClassName `json:"name"`
-	// Type of volume in the cloud.
-	// +kubebuilder:validation:Enum=gp2;gp3;io1;io2
+	// Type of volume in the cloud: gp2, gp3, io1, io2 on AWS; pd-standard,
+	// pd-balanced, pd-ssd, hyperdisk-balanced on GCP.
+	// +kubebuilder:validation:Enum=gp2;gp3;io1;io2;pd-standard;pd-balanced;pd-ssd;hyperdisk-balanced
 	Type string `json:"type"`
 	// IOPS of a volume; the cloud's default when absent.
 	// +kubebuilder:validation:Minimum=100

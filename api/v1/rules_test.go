@@ -3,6 +3,7 @@ package v1_test
 import (
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,10 +16,13 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/internal/admissioncases"
 )
 
-// kinds are the schemas and the tables of this group.
+// compiled schemas are kept: compiling CEL takes longer than all cases do.
+var compiled = sync.OnceValues(func() (map[string]*crdtest.Kind, error) { return crdtest.Load("../../config/crd") })
+
+// load returns the schemas and the tables of this group.
 func load(t *testing.T) (map[string]*crdtest.Kind, []admissioncases.Kind) {
 	t.Helper()
-	schemas, err := crdtest.Load("../../config/crd")
+	schemas, err := compiled()
 	require.NoError(t, err)
 	tables, err := admissioncases.Load()
 	require.NoError(t, err)
