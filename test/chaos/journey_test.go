@@ -101,7 +101,6 @@ func (j *journey) do(operation string, key invariants.Key, ask func(context.Cont
 	}
 	if run.Converged = err == nil && len(run.Twice)+len(run.Left) == 0; !run.Converged {
 		run.Problem = fmt.Sprintf("%s %s, %s: %v; twice: %v; left: %v", operation, key, run.What, err, run.Twice, run.Left)
-		fmt.Println("PROBLEM", run.Problem)
 	}
 	if run.What != "" || j.learning || !run.Converged {
 		table.Add(run)
@@ -165,11 +164,14 @@ func (j *journey) creates(kind string) func() error { return func() error { retu
 func (j *journey) updates(kind string) func() error { return func() error { return j.update(kind) } }
 func (j *journey) removes(kind string) func() error { return func() error { return j.remove(kind) } }
 
-// whole is every operation once.
-func (j *journey) whole() error {
+// whole is every operation once, with between before the deletions.
+func (j *journey) whole(between func() error) error {
 	return steps(
 		j.creates(v1.KindProviderType), j.creates(v1.KindProvider), j.creates(v1.KindNetwork), j.creates(v1.KindCluster),
 		j.updates(v1.KindCluster), j.updates(v1.KindNetwork), j.updates(v1.KindProvider), j.updates(v1.KindProviderType),
+		between,
 		j.removes(v1.KindCluster), j.removes(v1.KindNetwork), j.removes(v1.KindProvider), j.removes(v1.KindProviderType),
 	)
 }
+
+func nothing() error { return nil }

@@ -3,6 +3,7 @@ package chaos
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -150,36 +151,28 @@ func dryRun(t *testing.T) (*states, map[string][]lab.Boundary) {
 		l := newLane(t, "dry")
 		j := &journey{lane: l, part: "dry run", expect: newStates(), learning: true}
 		learned.expect = j.expect
-		if learned.err = j.whole(); learned.err != nil {
-			return
-		}
-		learned.boundaries = operationsOnly(lab.Boundaries(l.Conductor.Trace()))
-		learned.steps = lab.Steps(l.Conductor.Trace())
-		// Object workflows differ with the signals that they happen to get; what
-		// they always do is what they do in a second update.
-		j.learning = false
-		if learned.err = steps(j.creates(v1.KindProviderType), j.creates(v1.KindProvider), j.creates(v1.KindNetwork), j.creates(v1.KindCluster)); learned.err != nil {
-			return
-		}
-		for _, kind := range []string{v1.KindCluster, v1.KindNetwork, v1.KindProvider, v1.KindProviderType} {
-			from := len(l.Conductor.Trace())
-			if learned.err = j.update(kind); learned.err != nil {
-				return
+		objects := map[string][]lab.Boundary{}
+		if learned.err = j.whole(func() error {
+			// Object workflows differ with the signals that they happen to get;
+			// what they always do is what they do in a second update.
+			for _, kind := range slices.Backward(lab.Kinds) {
+				from := len(l.Conductor.Trace())
+				if err := j.update(kind); err != nil {
+					return err
+				}
+				objects[kind] = lab.Boundaries(l.Conductor.Trace()[from:])[kind]
 			}
-			learned.boundaries[kind] = lab.Boundaries(l.Conductor.Trace()[from:])[kind]
+			return nil
+		}); learned.err != nil {
+			return
 		}
-		learned.err = steps(j.removes(v1.KindCluster), j.removes(v1.KindNetwork), j.removes(v1.KindProvider), j.removes(v1.KindProviderType))
+		learned.boundaries = lab.Boundaries(l.Conductor.Trace())
+		learned.steps = lab.Steps(l.Conductor.Trace())
+		maps.Copy(learned.boundaries, objects)
 	})
 	require.NoError(t, learned.err)
 	requireSteps(t, learned.steps)
 	return learned.expect, learned.boundaries
-}
-
-func operationsOnly(all map[string][]lab.Boundary) map[string][]lab.Boundary {
-	for _, kind := range lab.Kinds {
-		delete(all, kind)
-	}
-	return all
 }
 
 // TestKill kills the worker at every border of every activity of every
@@ -203,7 +196,10 @@ func TestKill(t *testing.T) {
 			require.True(t, seen[w+" "+b.Activity], "the dry run lacks %s of %s, which a golden history has", b.Activity, w)
 		}
 	}
-	plan := &killPlan{left: boundaries}
+	plan := &killPlan{left: maps.Clone(boundaries)}
+	for w := range plan.left {
+		plan.left[w] = slices.Clone(plan.left[w])
+	}
 	shuffle(plan.left, dice())
 	var wg sync.WaitGroup
 	for i := range laneCount() {
@@ -225,6 +221,7 @@ func TestKill(t *testing.T) {
 func shuffle(all map[string][]lab.Boundary, r *rand.Rand) {
 	for _, kind := range slices.Sorted(keysOf(all)) {
 		r.Shuffle(len(all[kind]), func(i, k int) { all[kind][i], all[kind][k] = all[kind][k], all[kind][i] })
+		all[kind] = sampled(all[kind])
 	}
 }
 

@@ -120,7 +120,7 @@ func TestLostAnswers(t *testing.T) {
 		inLanes(t, "lost "+name, expect, func(j *journey) error {
 			j.lane.Gate.SetLose(l.lose)
 			j.before = func(string, invariants.Key) string { return "answers lost " + name }
-			err := j.whole()
+			err := j.whole(nothing)
 			j.lane.Gate.SetLose(nil)
 			into.add(j.lane.Gate.Calls())
 			return err

@@ -56,6 +56,21 @@ func laneCount() int {
 	return 5
 }
 
+// sample bounds what runs of each operation in each part; 0 is everything. Env
+// CHAOS_SAMPLE, for those who work on these tests.
+func sample() int {
+	n, _ := strconv.Atoi(os.Getenv("CHAOS_SAMPLE"))
+	return n
+}
+
+// sampled is a part of a list.
+func sampled[T any](all []T) []T {
+	if n := sample(); n > 0 && len(all) > n {
+		return all[:n]
+	}
+	return all
+}
+
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 // run has the deferred calls that os.Exit would skip.

@@ -181,7 +181,6 @@ func (o *outages) end(h *held, system string) {
 	}
 	if run.Converged = err == nil && len(run.Twice)+len(run.Left) == 0; !run.Converged {
 		run.Problem = fmt.Sprintf("%s %s, %s: %v; twice: %v; left: %v", h.operation, h.key, run.What, err, run.Twice, run.Left)
-		fmt.Println("PROBLEM", run.Problem)
 	}
 	table.Add(run)
 }

@@ -45,7 +45,7 @@ func TestSeeded(t *testing.T) {
 		armed = append(armed, l.Conductor.Arm(lab.Rule{Boundary: b, Object: lab.WorkflowID(key), Then: hook.Kill}))
 		return fmt.Sprintf("worker killed %s call %d of %s", b.Moment, b.Call, b.Activity)
 	}
-	require.NoError(t, j.whole(), "seed %d", seed)
+	require.NoError(t, j.whole(nothing), "seed %d", seed)
 	for _, a := range armed {
 		require.True(t, a.Fired(), "seed %d: %+v was never reached", seed, a.Boundary)
 	}

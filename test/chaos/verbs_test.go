@@ -88,6 +88,7 @@ func allWishes(steps map[string][]lab.Step, r *rand.Rand) *wishes {
 		}
 		all := out.left[operation]
 		r.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
+		out.left[operation] = sampled(all)
 	}
 	return out
 }
@@ -206,7 +207,6 @@ func (v *verbs) operation(operation string, start func(context.Context) error) e
 	}
 	if run.Converged = err == nil && len(run.Twice)+len(run.Left) == 0; !run.Converged {
 		run.Problem = fmt.Sprintf("%s %s, %s: %v; twice: %v; left: %v", operation, v.key, run.What, err, run.Twice, run.Left)
-		fmt.Println("PROBLEM", run.Problem)
 	}
 	if wished || !run.Converged {
 		table.Add(run)

@@ -37,11 +37,16 @@ type Table struct {
 	runs []Run
 }
 
-// Add adds a run.
+// Add adds a run, and prints a line about it.
 func (t *Table) Add(r Run) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.runs = append(t.runs, r)
+	if r.Problem != "" {
+		fmt.Printf("%s PROBLEM %s\n", time.Now().Format(time.TimeOnly), r.Problem)
+		return
+	}
+	fmt.Printf("%s %s %s, %s: %s\n", time.Now().Format(time.TimeOnly), r.Part, r.Operation, r.What, r.Took.Round(100*time.Millisecond))
 }
 
 // Runs are all runs.
