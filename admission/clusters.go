@@ -38,7 +38,6 @@ func Cluster(old, c *v1.Cluster, f ClusterFacts) Verdict {
 		return allowed // the Network waits for them; the Cluster's first step looks again
 	}
 	v := Verdict{Problems: plan.CheckCluster(c, f.Network, f.Provider, f.Type)}
-	v.Problems = append(v.Problems, checkPausePolicy(c, f.Type)...)
 	if old == nil {
 		v.Problems = append(v.Problems, plan.CheckNewCluster(c, f.Network, f.Account, f.Options)...)
 		return v
@@ -136,28 +135,8 @@ func phase(c *v1.Cluster) string {
 	return string(c.Status.Phase)
 }
 
-func checkPausePolicy(c *v1.Cluster, pt *v1.ProviderType) []plan.Problem {
-	if c.Spec.PausePolicy == nil || c.Spec.PausePolicy.MaxDuration == "" {
-		return nil
-	}
-	const path = "spec.pausePolicy.maxDuration"
-	longest, err := time.ParseDuration(string(pt.Spec.Timeouts.PausedMax))
-	if err != nil || longest <= 0 {
-		longest = defaultPausedMax
-	}
-	d, err := time.ParseDuration(string(c.Spec.PausePolicy.MaxDuration))
-	if err != nil || d <= 0 || d > longest {
-		return []plan.Problem{plan.NewProblem(path, c.Spec.PausePolicy.MaxDuration, "must be more than 0 and at most %s, timeouts.pausedMax of ProviderType %s", longest, pt.Name)}
-	}
-	return nil
-}
-
-const (
-	// defaultPausedMax is the default of timeouts.pausedMax in the schema.
-	defaultPausedMax = 168 * time.Hour
-	// defaultCooldown is the default of a storage class's resizeCooldown.
-	defaultCooldown = 6 * time.Hour
-)
+// defaultCooldown is the default of a storage class's resizeCooldown.
+const defaultCooldown = 6 * time.Hour
 
 // cooldown warns that volumes grow later, as they have changed a short while
 // ago: AWS refuses a second change within six hours.

@@ -56,7 +56,7 @@ func checkIdentity(old, o v1.Object, was, holder string) []plan.Problem {
 			"must be 16 lower-case hexadecimal digits; remove the annotation, an identity is minted by itself")}
 	case holder != "":
 		return []plan.Problem{plan.NewProblem(path, id,
-			"%s has this identity already, this looks like a copy of its manifest; remove the annotation, an identity is minted by itself", holder)}
+			"%s; remove the annotation, an identity is minted by itself", plan.IdentityTaken(holder, id))}
 	}
 	return nil
 }

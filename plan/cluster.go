@@ -2,6 +2,7 @@ package plan
 
 import (
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -56,6 +57,7 @@ func CheckCluster(c *v1.Cluster, n *v1.Network, provider *v1.Provider, pt *v1.Pr
 	p.merge(checkSizes(wanted, pt))
 	p.merge(checkPoolZones(firstZones(networkZones(n, pt))))
 	p.merge(checkKey(spec.Encryption, n))
+	p.merge(checkPausePolicy(spec.PausePolicy, pt))
 	return p.list
 }
 
@@ -162,6 +164,18 @@ func checkKey(e v1.Encryption, n *v1.Network) *problems {
 	}
 	if parts := strings.Split(e.CustomerKeyARN, ":"); len(parts) < 6 || parts[3] != string(n.Spec.Region) {
 		p.add("spec.encryption.customerKeyARN", e.CustomerKeyARN, "must be the ARN of a KMS key in the Network's region, %s", n.Spec.Region)
+	}
+	return &p
+}
+
+func checkPausePolicy(policy *v1.PausePolicy, pt *v1.ProviderType) *problems {
+	var p problems
+	if policy == nil || policy.MaxDuration == "" {
+		return &p
+	}
+	longest := time.Duration(seconds(pt.Spec.Timeouts.PausedMax, defaultPausedMax)) * time.Second
+	if d, err := time.ParseDuration(string(policy.MaxDuration)); err != nil || d <= 0 || d > longest {
+		p.add("spec.pausePolicy.maxDuration", policy.MaxDuration, "must be more than 0 and at most %s, timeouts.pausedMax of ProviderType %s", longest, pt.Name)
 	}
 	return &p
 }

@@ -15,6 +15,7 @@ const (
 	defaultShootCreate   = time.Hour
 	defaultShootDelete   = 90 * time.Minute
 	defaultClusterCreate = time.Hour
+	defaultPausedMax     = 168 * time.Hour
 )
 
 func networkLimits(pt *v1.ProviderType) v1.NetworkLimits {

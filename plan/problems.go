@@ -38,6 +38,12 @@ func Missing(path, kind string, name any) Problem {
 	return NewProblem(path, name, "there is no such %s in this namespace; create it first, or correct the name", kind)
 }
 
+// IdentityTaken is what is wrong with an object whose identity another one,
+// the holder, has.
+func IdentityTaken(holder, id string) string {
+	return fmt.Sprintf("%s holds the identity %s already; this one looks like a copy of its manifest", holder, id)
+}
+
 // Refusal is all problems of an object as one fault of class Invalid, or nil.
 // An object that is being deleted is not judged.
 func Refusal(kind string, o v1.Object, list []Problem) error {

@@ -2,12 +2,16 @@ package management
 
 import (
 	"context"
+	"fmt"
+	"iter"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	"github.com/tidbcloud/infra-orchestrator/admission"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/faults"
 	"github.com/tidbcloud/infra-orchestrator/plan"
@@ -19,7 +23,41 @@ func (a *Activities) PlanProviderType(ctx context.Context, ref contract.ObjectRe
 	if err := a.load(ctx, ref, pt); err != nil {
 		return contract.None{}, err
 	}
-	return contract.None{}, plan.ProviderType(pt)
+	use, err := a.typeUse(ctx, pt)
+	if err != nil {
+		return contract.None{}, err
+	}
+	return contract.None{}, plan.Refusal(v1.KindProviderType, pt, append(plan.CheckProviderType(pt), admission.CheckTypeUse(nil, pt, use)...))
+}
+
+// typeUse is what of a ProviderType is in use. Networks that have nothing yet
+// do not count: what they ask for may be wrong.
+func (a *Activities) typeUse(ctx context.Context, pt *v1.ProviderType) (admission.TypeUse, error) {
+	providers, networks, clusters, err := a.everything(ctx, pt.Namespace)
+	if err != nil {
+		return admission.TypeUse{}, err
+	}
+	of := map[string]bool{}
+	for _, p := range providers {
+		of[p.Name] = string(p.Spec.Type) == pt.Name
+	}
+	used := slices.DeleteFunc(slices.Clone(networks), func(n v1.Network) bool {
+		return !of[string(n.Spec.Provider)] || n.Status.Shoot == nil
+	})
+	inside := slices.DeleteFunc(slices.Clone(clusters), func(c v1.Cluster) bool {
+		return c.Status.ObservedGeneration == 0 || !slices.ContainsFunc(used, func(n v1.Network) bool { return n.Name == string(c.Spec.Network) })
+	})
+	return admission.UseOf(pointers(used), pointers(inside)), nil
+}
+
+func pointers[T any](list []T) iter.Seq[*T] {
+	return func(yield func(*T) bool) {
+		for i := range list {
+			if !yield(&list[i]) {
+				return
+			}
+		}
+	}
 }
 
 // PlanProvider validates a Provider with what it refers to, and hashes its
@@ -32,6 +70,9 @@ func (a *Activities) PlanProvider(ctx context.Context, ref contract.ObjectRef) (
 	pt, account, err := a.behind(ctx, p)
 	if err != nil {
 		return contract.ProviderPlan{}, err
+	}
+	if account == nil && p.DeletionTimestamp == nil && p.Status.ObservedGeneration == 0 {
+		return contract.ProviderPlan{}, missing(p, &v1.Account{}, string(p.Spec.Account))
 	}
 	out, err := plan.Provider(p, pt, account, plan.Options{Env: a.Env, DefaultProject: a.DefaultProject})
 	if err != nil || p.DeletionTimestamp != nil {
@@ -57,6 +98,9 @@ func (a *Activities) PlanNetwork(ctx context.Context, ref contract.ObjectRef) (c
 	}
 	options, err := a.options(ctx, n, account)
 	if err != nil {
+		return contract.NetworkPlan{}, err
+	}
+	if options.ShootHolders, err = a.shootHolders(ctx, n, p, options); err != nil {
 		return contract.NetworkPlan{}, err
 	}
 	return plan.Network(n, p, pt, account, options)
@@ -88,6 +132,38 @@ func (a *Activities) PlanCluster(ctx context.Context, ref contract.ObjectRef) (c
 	return plan.Cluster(c, n, p, pt, account, options)
 }
 
+// shootHolders are the older Networks that have the name of n's Shoot.
+func (a *Activities) shootHolders(ctx context.Context, n *v1.Network, p *v1.Provider, o plan.Options) ([]string, error) {
+	if n.Status.Shoot != nil {
+		return nil, nil // it has its Shoot
+	}
+	providers, networks, _, err := a.everything(ctx, n.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	providerOf := func(other *v1.Network) *v1.Provider {
+		at := slices.IndexFunc(providers, func(p v1.Provider) bool { return p.Name == string(other.Spec.Provider) })
+		if at < 0 {
+			return nil
+		}
+		return &providers[at]
+	}
+	return admission.ShootHolders(n, p, o, pointers(networks), providerOf, true), nil
+}
+
+// everything lists Providers, Networks and Clusters from the cache.
+func (a *Activities) everything(ctx context.Context, namespace string) ([]v1.Provider, []v1.Network, []v1.Cluster, error) {
+	var providers v1.ProviderList
+	var networks v1.NetworkList
+	var clusters v1.ClusterList
+	for _, list := range []client.ObjectList{&providers, &networks, &clusters} {
+		if err := a.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			return nil, nil, nil, faults.FromKubernetes(err, "list of what is in namespace "+namespace)
+		}
+	}
+	return providers.Items, networks.Items, clusters.Items, nil
+}
+
 // load reads the object to plan, live, and makes sure of its identity.
 func (a *Activities) load(ctx context.Context, ref contract.ObjectRef, into v1.Object) error {
 	if _, err := get(ctx, a.Live, ref.Namespace, ref.Name, into); err != nil {
@@ -116,7 +192,7 @@ func (a *Activities) refuseCopy(ctx context.Context, ref contract.ObjectRef, o c
 			return nil
 		}
 		return faults.New(faults.Conflict, "IdentityTaken", ref.String(),
-			"%s %s/%s holds the identity %s already; this one looks like a copy of its manifest", ref.Kind, other.GetNamespace(), other.GetName(), ref.ID).
+			"%s", plan.IdentityTaken(ref.Kind+" "+other.GetNamespace()+"/"+other.GetName(), ref.ID)).
 			WithHint(faults.OwnerUser, "remove the finalizer and delete this object, and apply the manifest again without the annotation "+v1.AnnotationID)
 	})
 }
@@ -136,11 +212,44 @@ func older(x, y client.Object) bool {
 func refer[T client.Object, N ~string](ctx context.Context, a *Activities, from client.Object, name N, into T) (T, error) {
 	_, err := get(ctx, a.Client, from.GetNamespace(), string(name), into)
 	if faults.Is(err, faults.Gone) {
-		err = faults.New(faults.Dependency, "ReferenceNotFound", describe(into, from.GetNamespace(), string(name)),
-			"it does not exist, but %s refers to it", describe(from, from.GetNamespace(), from.GetName())).
-			WithHint(faults.OwnerUser, "create it, or correct the reference; the operation goes on by itself")
+		err = missing(from, into, string(name))
 	}
 	return into, err
+}
+
+// missing is the fault of a reference to nothing, in the words of the webhook
+// that would have refused it.
+func missing(from, to client.Object, name string) error {
+	resource := describe(to, from.GetNamespace(), name)
+	text := fmt.Sprintf("it does not exist, but %s refers to it", describe(from, from.GetNamespace(), from.GetName()))
+	if path, kind := referenceOf(from, to); path != "" {
+		text = plan.Missing(path, kind, name).String()
+	}
+	return faults.New(faults.Dependency, "ReferenceNotFound", resource, "%s", text).
+		WithHint(faults.OwnerUser, "create it, or correct the reference; the operation goes on by itself")
+}
+
+// referenceOf is the field by which one object refers to another, and the
+// latter's kind; "" when something is in between.
+func referenceOf(from, to client.Object) (path, kind string) {
+	switch from.(type) {
+	case *v1.Provider:
+		switch to.(type) {
+		case *v1.ProviderType:
+			return "spec.type", v1.KindProviderType
+		case *v1.Account:
+			return "spec.account", v1.KindAccount
+		}
+	case *v1.Network:
+		if _, ok := to.(*v1.Provider); ok {
+			return "spec.provider", v1.KindProvider
+		}
+	case *v1.Cluster:
+		if _, ok := to.(*v1.Network); ok {
+			return "spec.network", v1.KindNetwork
+		}
+	}
+	return "", ""
 }
 
 // behind reads what a Provider refers to. The Account may be missing while
@@ -163,14 +272,10 @@ func (a *Activities) options(ctx context.Context, o client.Object, account *v1.A
 	if account == nil {
 		return out, nil
 	}
-	var providers v1.ProviderList
-	var networks v1.NetworkList
-	var clusters v1.ClusterList
-	for _, list := range []client.ObjectList{&providers, &networks, &clusters} {
-		if err := a.Client.List(ctx, list, client.InNamespace(o.GetNamespace())); err != nil {
-			return out, faults.FromKubernetes(err, "usage of account "+account.Name)
-		}
+	providers, networks, clusters, err := a.everything(ctx, o.GetNamespace())
+	if err != nil {
+		return out, err
 	}
-	out.Usage = plan.UsageOf(account.Name, providers.Items, networks.Items, clusters.Items, string(o.GetUID()))
+	out.Usage = plan.UsageOf(account.Name, providers, networks, clusters, string(o.GetUID()))
 	return out, nil
 }

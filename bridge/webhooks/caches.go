@@ -223,7 +223,7 @@ func (c *Caches) holder(identity string, except v1.Object, kind string) string {
 			if !ok || p.kind == kind && o.GetName() == except.GetName() {
 				continue
 			}
-			return p.kind + " " + o.GetName()
+			return p.kind + " " + o.GetNamespace() + "/" + o.GetName()
 		}
 	}
 	return ""

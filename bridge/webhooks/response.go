@@ -38,9 +38,23 @@ func answer(kind, name string, v admission.Verdict) webhook.Response {
 		list = append(list, field.Invalid(fieldPath(next.Path), shown(next.Value), fmt.Sprintf("and %d more problems; correct these first", more)))
 	}
 	status := apierrors.NewInvalid(schema.GroupKind{Group: v1.GroupName, Kind: kind}, name, list).ErrStatus
+	if len(list) > 1 {
+		status.Message = lines(kind, name, len(v.Problems), list)
+	}
 	r := webhook.Denied("").WithWarnings(v.Warnings...)
 	r.Result = &status
 	return r
+}
+
+// lines is the message of more than one problem, a line each: kubectl apply
+// shows the message and not the causes.
+func lines(kind, name string, count int, list field.ErrorList) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s.%s %q is invalid, %d problems:", kind, v1.GroupName, name, count)
+	for _, e := range list {
+		b.WriteString("\n* " + e.Error())
+	}
+	return b.String()
 }
 
 // fieldPath keeps the dots of a path that is one already.

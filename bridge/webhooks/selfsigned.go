@@ -30,13 +30,14 @@ const (
 	retryEvery = 2 * time.Second
 )
 
-// SelfSigned keeps a certificate in a Secret, serves it, and has the API server
-// trust it. Every bridge does, the leader or not; the Secret's resourceVersion
-// keeps two of them from making two certificates.
+// SelfSigned keeps a certificate, serves it, and has the API server trust it.
+// Bridges behind a Service share it in a Secret: every one of them looks after
+// it, the leader or not, and the Secret's resourceVersion keeps two of them from
+// making two certificates. A bridge with a URL of its own keeps it in memory.
 type SelfSigned struct {
 	// Client reads live and writes.
 	Client client.Client
-	// Namespace of our objects and of the Secret.
+	// Namespace of our objects, and of the Secret if there is one.
 	Namespace string
 	// URL, when set, is where the API server finds this bridge outside of the
 	// cluster: the webhook configurations are then created with it. Otherwise
@@ -48,6 +49,7 @@ type SelfSigned struct {
 	// Now is time.Now when nil.
 	Now func() time.Time
 
+	memory     map[string][]byte // instead of the Secret
 	served     atomic.Pointer[tls.Certificate]
 	registered atomic.Bool
 }
@@ -98,13 +100,13 @@ func (s *SelfSigned) now() time.Time {
 
 // keep does one round: the Secret, what is served, what the API server trusts.
 func (s *SelfSigned) keep(ctx context.Context) error {
-	data, err := s.secret(ctx)
+	data, err := s.certificates(ctx)
 	if err != nil {
 		return err
 	}
 	pair, err := tls.X509KeyPair(data[keyCertificate], data[keyPrivate])
 	if err != nil {
-		return fmt.Errorf("secret %s: %w", SecretName, err)
+		return err
 	}
 	s.served.Store(&pair)
 	if s.WhenReady != nil && !s.registered.Load() {
@@ -119,23 +121,36 @@ func (s *SelfSigned) keep(ctx context.Context) error {
 	return nil
 }
 
-// secret returns the Secret's data, after it was rotated if that was due.
-func (s *SelfSigned) secret(ctx context.Context) (map[string][]byte, error) {
-	hosts, err := s.hosts()
+// certificates returns what rotate makes of what there was.
+func (s *SelfSigned) certificates(ctx context.Context) (map[string][]byte, error) {
+	if s.URL == "" {
+		return s.secret(ctx)
+	}
+	u, err := url.Parse(s.URL)
+	if err != nil || u.Scheme != "https" || u.Hostname() == "" {
+		return nil, fmt.Errorf("%q is no https:// address", s.URL)
+	}
+	data, _, err := rotate(s.memory, s.now(), s.minter(u.Hostname()))
 	if err != nil {
 		return nil, err
 	}
+	s.memory = data
+	return data, nil
+}
+
+func (s *SelfSigned) minter(hosts ...string) func() ([]byte, []byte, error) {
+	return func() ([]byte, []byte, error) { return mint(hosts, s.now()) }
+}
+
+// secret returns the Secret's data, after it was rotated if that was due.
+func (s *SelfSigned) secret(ctx context.Context) (map[string][]byte, error) {
 	secret := &corev1.Secret{}
-	err = s.Client.Get(ctx, types.NamespacedName{Namespace: s.Namespace, Name: SecretName}, secret)
+	err := s.Client.Get(ctx, types.NamespacedName{Namespace: s.Namespace, Name: SecretName}, secret)
 	missing := apierrors.IsNotFound(err)
 	if err != nil && !missing {
 		return nil, fmt.Errorf("read secret %s: %w", SecretName, err)
 	}
-	held := secret.Data
-	if !coversHosts(held, hosts) {
-		held = nil // of another address: of no use here
-	}
-	data, changed, err := rotate(held, s.now(), func() ([]byte, []byte, error) { return mint(hosts, s.now()) })
+	data, changed, err := rotate(secret.Data, s.now(), s.minter(serviceHosts(s.Namespace)...))
 	if err != nil || !changed {
 		return data, err
 	}
@@ -152,33 +167,6 @@ func (s *SelfSigned) secret(ctx context.Context) (map[string][]byte, error) {
 	}
 	s.Log.Info("the certificate of the webhooks was renewed", "secret", s.Namespace+"/"+SecretName)
 	return data, nil
-}
-
-// hosts are the names that the certificate is for.
-func (s *SelfSigned) hosts() ([]string, error) {
-	if s.URL == "" {
-		return serviceHosts(s.Namespace), nil
-	}
-	u, err := url.Parse(s.URL)
-	if err != nil || u.Scheme != "https" || u.Hostname() == "" {
-		return nil, fmt.Errorf("%q is no https:// address", s.URL)
-	}
-	return []string{u.Hostname()}, nil
-}
-
-// coversHosts reports whether a certificate is for all hosts; one that cannot
-// be read is left to rotate.
-func coversHosts(data map[string][]byte, hosts []string) bool {
-	cert, err := parsePair(data[keyCertificate], data[keyPrivate])
-	if err != nil {
-		return true
-	}
-	for _, host := range hosts {
-		if cert.VerifyHostname(host) != nil {
-			return false
-		}
-	}
-	return true
 }
 
 // register has the API server trust the certificates.

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	webhook "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -190,7 +191,7 @@ func (w *world) ask(operation admissionv1.Operation, old, o map[string]any) (web
 	}
 	var patched map[string]any
 	if len(req.Object.Raw) > 0 {
-		require.NoError(w.t, json.Unmarshal(req.Object.Raw, &patched))
+		require.NoError(w.t, utiljson.Unmarshal(req.Object.Raw, &patched)) // whole numbers stay whole
 	}
 	r := w.handlers[ValidatePath(kind)].Handle(context.Background(), req)
 	r.Warnings = append(mutated.Warnings, r.Warnings...)

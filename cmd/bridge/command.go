@@ -17,7 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/bridge"
+	"github.com/tidbcloud/infra-orchestrator/bridge/webhooks"
 	"github.com/tidbcloud/infra-orchestrator/internal/runtime"
 )
 
@@ -29,20 +31,21 @@ type options struct {
 	leaderElect bool
 	resync      time.Duration
 	balancers   balancerOptions
+	webhooks    webhookOptions
 }
 
 func (o *options) validate() error {
 	if o.resync < time.Second {
-		return errors.Join(o.Validate(), o.balancers.validate(), fmt.Errorf("--resync is %s, want at least 1s", o.resync))
+		return errors.Join(o.Validate(), o.balancers.validate(), o.webhooks.validate(), fmt.Errorf("--resync is %s, want at least 1s", o.resync))
 	}
-	return errors.Join(o.Validate(), o.balancers.validate())
+	return errors.Join(o.Validate(), o.balancers.validate(), o.webhooks.validate())
 }
 
 func newCommand() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use:   "bridge",
-		Short: "Watch the custom resources and signal their workflows in Temporal",
+		Short: "Watch the custom resources, signal their workflows in Temporal, and serve admission webhooks",
 		Long: `Watch the custom resources (ProviderType, Provider, Network, Cluster) in one
 namespace and signal their workflows in Temporal.
 
@@ -54,19 +57,28 @@ starts a sweep when one has changed (docs/balancing.md). While Temporal is away 
 30 s at most, and catches up by itself.
 
 Any number of bridges may run: with --leader-elect one of them signals, the
-others stand by with synced caches.
+others stand by with synced caches. All of them serve the admission webhooks.
+
+The webhooks need a certificate. With --webhook-cert-dir it is somebody else's,
+such as cert-manager's. Without, the bridges keep one of their own in the Secret
+` + webhooks.SecretName + ` and renew it; the API server is told to trust it, in the webhook
+configurations ` + webhooks.ConfigurationName + `. With --webhook-url, for a bridge that runs
+outside of the cluster, these are created, and the certificate is kept in memory.
 
 Environment:
   TEMPORAL_ADDRESS        Temporal frontend (default localhost:7233)
   TEMPORAL_NAMESPACE      Temporal namespace (default infra)
   TEMPORAL_TLS_*, TEMPORAL_API_KEY, TEMPORAL_PROFILE, TEMPORAL_CONFIG_FILE
                           as in Temporal's own tools
-  ENABLE_WEBHOOKS         false: no admission webhooks (this version has none)
+  ENABLE_WEBHOOKS         false: no admission webhooks. What they would refuse
+                          is refused by the operations' first step
   GARDENER_CONFIG, CONFIG_SERVICE_URL, AWS_ENDPOINT_URL, INFRA_ENV
                           override --config; checked here, used by the worker
 
 Probes: /healthz is about the process; /readyz is red until the caches are
-synced and while the Temporal namespace does not answer.
+synced and the webhooks are served, and while the Temporal namespace does not
+answer. /readyz/webhooks is the same but stays green when Temporal goes away
+later: it is for the Service of the webhooks.
 Metrics: infra_bridge_signals_total{kind,outcome},
 infra_bridge_signal_duration_seconds{kind}, and controller-runtime's.`,
 		Example: `  # on a laptop, against the devstack
@@ -84,6 +96,7 @@ infra_bridge_signal_duration_seconds{kind}, and controller-runtime's.`,
 	fs := cmd.Flags()
 	o.AddTo(fs, ":8080", ":8081")
 	fs.BoolVar(&o.leaderElect, "leader-elect", false, "signal only while holding the Lease "+leaseName+" in --namespace")
+	o.webhooks.addTo(fs)
 	fs.DurationVar(&o.resync, "resync", bridge.DefaultResync, "mean time between two signals of an unchanged object; ±20 %")
 	o.balancers.addTo(fs)
 	return cmd
@@ -98,7 +111,8 @@ func run(ctx context.Context, o *options) error {
 		return err
 	}
 	runtime.InstallLogger(log)
-	if _, err := runtime.LoadConfig(o.ConfigFile, os.Getenv); err != nil {
+	config, err := runtime.LoadConfig(o.ConfigFile, os.Getenv)
+	if err != nil {
 		return err
 	}
 	temporalOptions, err := runtime.TemporalOptions(log, nil)
@@ -112,7 +126,11 @@ func run(ctx context.Context, o *options) error {
 	}
 	defer temporal.Close()
 
-	mgr, err := newManager(o)
+	hooks, err := newWebhookServer(o, config, log)
+	if err != nil {
+		return err
+	}
+	mgr, err := newManager(o, hooks)
 	if err != nil {
 		return err
 	}
@@ -125,7 +143,12 @@ func run(ctx context.Context, o *options) error {
 	}
 	readiness := &runtime.Readiness{
 		Temporal: temporal.WorkflowService(), Namespace: temporalOptions.Namespace,
-		Sync: func(ctx context.Context) error { return bridge.WaitForCaches(ctx, mgr.GetCache()) },
+		Sync: func(ctx context.Context) error {
+			return errors.Join(bridge.WaitForCaches(ctx, mgr.GetCache()), hooks.waitForCaches(ctx))
+		},
+	}
+	if err := hooks.setup(mgr, readiness); err != nil {
+		return err
 	}
 	if err := errors.Join(
 		mgr.Add(readiness),
@@ -135,18 +158,18 @@ func run(ctx context.Context, o *options) error {
 		return err
 	}
 	log.Info("bridge starts", "version", runtime.Version(), "namespace", o.Namespace,
-		"temporal", temporalOptions.HostPort, "temporalNamespace", temporalOptions.Namespace)
+		"temporal", temporalOptions.HostPort, "temporalNamespace", temporalOptions.Namespace, "webhooks", config.Webhooks)
 	return mgr.Start(ctx)
 }
 
-func newManager(o *options) (manager.Manager, error) {
+func newManager(o *options, hooks *webhookServer) (manager.Manager, error) {
 	cfg, err := runtime.RESTConfig(o.Kubeconfig)
 	if err != nil {
 		return nil, err
 	}
 	cfg.QPS, cfg.Burst = 200, 400 // one patch per new object; many may come at once
 	scheme := k8sruntime.NewScheme()
-	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme)); err != nil {
 		return nil, err
 	}
 	metrics := metricsserver.Options{BindAddress: o.MetricsAddr}
@@ -157,6 +180,7 @@ func newManager(o *options) (manager.Manager, error) {
 		Scheme:                        scheme,
 		Cache:                         cache.Options{DefaultNamespaces: map[string]cache.Config{o.Namespace: {}}},
 		Metrics:                       metrics,
+		WebhookServer:                 hooks.server(),
 		HealthProbeBindAddress:        o.ProbeAddr,
 		LeaderElection:                o.leaderElect,
 		LeaderElectionID:              leaseName,

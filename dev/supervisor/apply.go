@@ -88,6 +88,21 @@ func (a *applier) apply(ctx context.Context, object *unstructured.Unstructured) 
 	return err
 }
 
+// webhookConfigurations is the name of the bridge's webhook configurations.
+const webhookConfigurations = "infra-orchestrator"
+
+// forgetWebhooks removes the configurations of the bridge's webhooks.
+func (a *applier) forgetWebhooks(ctx context.Context) error {
+	for _, kind := range []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"} {
+		gvr := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: kind}
+		err := a.client.Resource(gvr).Delete(ctx, webhookConfigurations, metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
+}
+
 // get reads an object anew.
 func (a *applier) get(ctx context.Context, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	client, err := a.resource(object)

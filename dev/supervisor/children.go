@@ -116,7 +116,7 @@ func (s *Stack) startProduct(ctx context.Context, name string, flags ...string) 
 			"AWS_ENDPOINT_URL="+st.AWS,
 			"CONFIG_SERVICE_URL="+st.ConfigService,
 			"INFRA_ENV=dev",
-			"ENABLE_WEBHOOKS=false",
+			"ENABLE_WEBHOOKS=true",
 		),
 		Ready: answers("http://" + probes + "/readyz"),
 	})

@@ -41,6 +41,7 @@ type Readiness struct {
 	Now func() time.Time
 
 	synced  atomic.Bool
+	seen    atomic.Bool // Check has been green once
 	mu      sync.Mutex
 	checked time.Time
 	last    error
@@ -86,7 +87,20 @@ func (r *Readiness) Check(req *http.Request) error {
 	}
 	r.tell(err)
 	r.checked, r.last = now(), err
+	if err == nil {
+		r.seen.Store(true)
+	}
 	return err
+}
+
+// CheckOnce is a healthz.Checker that is green for good once Check was. What
+// does not need Temporal goes on being served while it is away, and a process
+// that could never reach it does not replace one that could.
+func (r *Readiness) CheckOnce(req *http.Request) error {
+	if r.seen.Load() {
+		return nil
+	}
+	return r.Check(req)
 }
 
 // tell logs changes: the HTTP answer withholds the reason.
