@@ -86,6 +86,8 @@ func TestGetInfra(t *testing.T) {
 	} {
 		require.Regexp(t, regexp.MustCompile(row), out)
 	}
+	require.Contains(t, kubectl(t, "-n", "infra", "get", "backups", "--field-selector", "spec.clusterName=c1"), "shown")
+	require.NotContains(t, kubectl(t, "-n", "infra", "get", "backups", "--field-selector", "spec.clusterName=c9"), "shown")
 	for _, short := range []string{"acct", "ptype", "prov", "net", "tidb", "peer", "bk", "rst", "imp", "cdc"} {
 		require.Contains(t, kubectl(t, "-n", "infra", "get", short), "shown")
 	}

@@ -45,7 +45,7 @@ func TestRules(t *testing.T) {
 // dryRun returns a function that asks the API server about the object of a
 // table with changes: as a creation, or as an update of the case's object.
 func dryRun(t *testing.T, table admissioncases.Kind, c admissioncases.Case, name string) func(admissioncases.Changes) error {
-	make := func(changes admissioncases.Changes) *unstructured.Unstructured {
+	build := func(changes admissioncases.Changes) *unstructured.Unstructured {
 		o, err := table.With(changes)
 		require.NoError(t, err)
 		u := &unstructured.Unstructured{Object: o}
@@ -57,13 +57,13 @@ func dryRun(t *testing.T, table admissioncases.Kind, c admissioncases.Case, name
 	}
 	if c.From == nil {
 		return func(changes admissioncases.Changes) error {
-			return server.client.Create(t.Context(), make(changes), client.DryRunAll, strictly)
+			return server.client.Create(t.Context(), build(changes), client.DryRunAll, strictly)
 		}
 	}
-	from := make(*c.From)
+	from := build(*c.From)
 	require.NoError(t, server.client.Create(t.Context(), from, strictly))
 	return func(changes admissioncases.Changes) error {
-		u := make(changes)
+		u := build(changes)
 		u.SetResourceVersion(from.GetResourceVersion())
 		return server.client.Update(t.Context(), u, client.DryRunAll, strictly)
 	}
