@@ -50,63 +50,67 @@ func TestEnsureBalancedTwice(t *testing.T) {
 	require.Len(t, w.scales.writes, 2)
 }
 
+const conflicted = `ReplicaCountSetting: Operation cannot be fulfilled on deployments "a"`
+
+// writes are ways in which writing a scale may fail.
+var writes = map[string]struct {
+	set     func(w *world) func(name string, attempt int) error
+	writes  []string
+	failure string
+}{
+	"one fails, the others go on": {
+		set: func(*world) func(string, int) error {
+			return func(name string, _ int) error {
+				if name == "web-b" {
+					return errors.New("admission webhook denied the request")
+				}
+				return nil
+			}
+		},
+		writes: []string{"web-a 3"}, failure: "ReplicaCountSetting: admission webhook denied the request",
+	},
+	"a conflict with somebody who changed something else": {
+		set: func(*world) func(string, int) error {
+			return func(_ string, attempt int) error {
+				if attempt == 1 {
+					return conflict
+				}
+				return nil
+			}
+		},
+		writes: []string{"web-b 7", "web-a 3"},
+	},
+	"a conflict with somebody who scaled": {
+		set: func(w *world) func(string, int) error {
+			return func(name string, attempt int) error {
+				if name == "web-b" && attempt == 1 {
+					w.scales.add(appsv1.SchemeGroupVersion.WithKind("Deployment"), "default", "web-b", "web-b", 6)
+					return conflict
+				}
+				return nil
+			}
+		},
+		writes: []string{"web-a 3"}, failure: conflicted,
+	},
+	"a conflict that never ends": {
+		set:    func(*world) func(string, int) error { return func(string, int) error { return conflict } },
+		writes: nil, failure: conflicted,
+	},
+	"a panic": {
+		set: func(*world) func(string, int) error {
+			return func(name string, _ int) error {
+				if name == "web-b" {
+					panic("boom")
+				}
+				return nil
+			}
+		},
+		writes: []string{"web-a 3"}, failure: "ReplicaCountSetting: this is a defect of the balancer, report it: boom",
+	},
+}
+
 func TestWrites(t *testing.T) {
-	const failed = `ReplicaCountSetting: Operation cannot be fulfilled on deployments "a"`
-	for name, c := range map[string]struct {
-		set     func(w *world) func(name string, attempt int) error
-		writes  []string
-		failure string
-	}{
-		"one fails, the others go on": {
-			set: func(*world) func(string, int) error {
-				return func(name string, _ int) error {
-					if name == "web-b" {
-						return errors.New("admission webhook denied the request")
-					}
-					return nil
-				}
-			},
-			writes: []string{"web-a 3"}, failure: "ReplicaCountSetting: admission webhook denied the request",
-		},
-		"a conflict with somebody who changed something else": {
-			set: func(*world) func(string, int) error {
-				return func(_ string, attempt int) error {
-					if attempt == 1 {
-						return conflict
-					}
-					return nil
-				}
-			},
-			writes: []string{"web-b 7", "web-a 3"},
-		},
-		"a conflict with somebody who scaled": {
-			set: func(w *world) func(string, int) error {
-				return func(name string, attempt int) error {
-					if name == "web-b" && attempt == 1 {
-						w.scales.add(appsv1.SchemeGroupVersion.WithKind("Deployment"), "default", "web-b", "web-b", 6)
-						return conflict
-					}
-					return nil
-				}
-			},
-			writes: []string{"web-a 3"}, failure: failed,
-		},
-		"a conflict that never ends": {
-			set:    func(*world) func(string, int) error { return func(string, int) error { return conflict } },
-			writes: nil, failure: failed,
-		},
-		"a panic": {
-			set: func(*world) func(string, int) error {
-				return func(name string, _ int) error {
-					if name == "web-b" {
-						panic("boom")
-					}
-					return nil
-				}
-			},
-			writes: []string{"web-a 3"}, failure: "ReplicaCountSetting: this is a defect of the balancer, report it: boom",
-		},
-	} {
+	for name, c := range writes {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, 10, 5, 5, nil)
 			w.scales.set = c.set(w)

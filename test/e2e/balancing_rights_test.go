@@ -111,28 +111,7 @@ func rights(t *testing.T) {
 	eventually(t, 30*time.Second, "the kind is served", func() error { return s.kube.Create(ctx, widget) })
 
 	acts := balancerActivities(ctx, t)
-	ref := func(apiVersion, kind, name string) autoscalingv2.CrossVersionObjectReference {
-		return autoscalingv2.CrossVersionObjectReference{APIVersion: apiVersion, Kind: kind, Name: name}
-	}
-	var sets appsv1.ReplicaSetList
-	eventually(t, 30*time.Second, "the Deployment has a ReplicaSet", func() error {
-		err := s.kube.List(ctx, &sets, client.InNamespace(s.namespace))
-		if err == nil && len(sets.Items) == 0 {
-			err = errors.New("none")
-		}
-		return err
-	})
-	for _, r := range []autoscalingv2.CrossVersionObjectReference{
-		ref("apps/v1", "Deployment", "a"), ref("apps/v1", "StatefulSet", "c"), ref("apps/v1", "ReplicaSet", sets.Items[0].Name),
-	} {
-		eventually(t, 30*time.Second, r.Kind+" may be scaled", func() error {
-			scale, err := acts.Scales.Get(ctx, s.namespace, r)
-			if err == nil {
-				err = acts.Scales.Set(ctx, scale, scale.Spec.Replicas)
-			}
-			return err
-		})
-	}
+	s.appsMayBeScaled(ctx, acts)
 	b := ref("shop.example.com/v1", "Widget", "b")
 	_, err = acts.Scales.Get(ctx, s.namespace, b)
 	require.True(t, apierrors.IsForbidden(err), "%v", err)
@@ -170,6 +149,35 @@ func rights(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// ref refers to a target.
+func ref(apiVersion, kind, name string) autoscalingv2.CrossVersionObjectReference {
+	return autoscalingv2.CrossVersionObjectReference{APIVersion: apiVersion, Kind: kind, Name: name}
+}
+
+// appsMayBeScaled: the kinds of group apps need no further role.
+func (s *shop) appsMayBeScaled(ctx context.Context, acts *balancing.Activities) {
+	s.t.Helper()
+	var sets appsv1.ReplicaSetList
+	eventually(s.t, 30*time.Second, "the Deployment has a ReplicaSet", func() error {
+		err := s.kube.List(ctx, &sets, client.InNamespace(s.namespace))
+		if err == nil && len(sets.Items) == 0 {
+			err = errors.New("none")
+		}
+		return err
+	})
+	for _, r := range []autoscalingv2.CrossVersionObjectReference{
+		ref("apps/v1", "Deployment", "a"), ref("apps/v1", "StatefulSet", "c"), ref("apps/v1", "ReplicaSet", sets.Items[0].Name),
+	} {
+		eventually(s.t, 30*time.Second, r.Kind+" may be scaled", func() error {
+			scale, err := acts.Scales.Get(ctx, s.namespace, r)
+			if err == nil {
+				err = acts.Scales.Set(ctx, scale, scale.Spec.Replicas)
+			}
+			return err
+		})
+	}
 }
 
 // balancerActivities are the activities with the rights of the Deployment,
