@@ -15,6 +15,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-logr/logr"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/tidbcloud/infra-orchestrator/test/stack"
 )
 
@@ -22,6 +25,7 @@ func main() {
 	out := flag.String("out", filepath.Join(stack.Root(), "workflows"), "folder of the kinds: files go to <kind>/testdata/histories")
 	only := flag.String("only", "", "record one kind only: ProviderType, Provider, Network or Cluster")
 	flag.Parse()
+	ctrllog.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, *out, *only); err != nil {
@@ -46,7 +50,7 @@ func run(ctx context.Context, out, only string) (err error) {
 		return errors.Join(err, stack.PrintTail(filepath.Join(dir, "devstack.log")))
 	}
 	fmt.Printf("devstack up in %s, state in %s\n", time.Since(begin).Round(time.Second), dir)
-	r := &recorder{stack: s, out: out, only: only}
+	r := &recorder{stack: s, out: out, only: only, changes: map[string]int{}}
 	err = errors.Join(r.record(ctx), s.Stop())
 	if err == nil {
 		fmt.Printf("%d histories in %s\n", r.written, time.Since(begin).Round(time.Second))

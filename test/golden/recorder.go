@@ -40,8 +40,8 @@ type recorder struct {
 	out     string
 	only    string
 	samples []*unstructured.Unstructured
-	changes int
-	quiet   bool // the kind is made, but not recorded
+	changes map[string]int // by object
+	quiet   bool           // the kind is made, but not recorded
 	written int
 }
 

@@ -26,11 +26,14 @@ const (
 type plan struct {
 	kind   string
 	sample string // name of the sample that new objects are made like
-	// change makes an update that changes nothing outside; n differs each time.
+	// change makes an update that changes nothing outside; n counts those of
+	// one object.
 	change func(n int) map[string]any
 	// Faults, each at a step in the middle: refuse makes the step stall, hold
-	// keeps it running for as long as the fault is on. An operation without
-	// them has its successful form only.
+	// keeps it running for as long as the fault is on, or lets it stall where
+	// there is no step after it: the outcome of a running call is awaited, and
+	// when that is the last one, the operation has succeeded. An operation
+	// without them has its successful form only.
 	refuse, hold map[string]stack.Fault // by verb: Create, Update, Delete
 	// holdAt is the step that hold keeps running.
 	holdAt map[string]string
@@ -42,8 +45,8 @@ var (
 	}
 	// slow is longer than it takes to see the step run and to ask for a verb:
 	// the verb meets a call that is under way.
-	slow = func(target, operation string) stack.Fault {
-		return stack.Fault{Target: target, Kind: "delay", Operation: operation, Delay: "4s"}
+	slow = func(target string) stack.Fault {
+		return stack.Fault{Target: target, Kind: "delay", Delay: "4s"}
 	}
 )
 
@@ -57,19 +60,19 @@ func plans() []plan {
 				return map[string]any{"dns": map[string]any{"parentZoneID": fmt.Sprintf("Z0123456789ABCDEFG%03d", n)}}
 			},
 			refuse: map[string]stack.Fault{"Create": deny("GetCallerIdentity"), "Update": deny("GetCallerIdentity")},
-			hold:   map[string]stack.Fault{"Create": slow("aws", "GetCallerIdentity"), "Update": slow("aws", "GetCallerIdentity")},
+			hold:   map[string]stack.Fault{"Create": deny("GetCallerIdentity"), "Update": deny("GetCallerIdentity")},
 			holdAt: map[string]string{"Create": "VerifyCredentials", "Update": "VerifyCredentials"},
 		},
 		{kind: v1.KindNetwork, sample: "n1",
 			change: func(n int) map[string]any { return map[string]any{"bucket": map[string]any{"retain": n%2 == 1}} },
 			refuse: map[string]stack.Fault{"Create": deny("CreateBucket"), "Update": deny("GetCallerIdentity"), "Delete": deny("DeleteBucket")},
-			hold:   map[string]stack.Fault{"Create": {Target: "shoot", Kind: "stuck", Phase: "Create"}, "Update": slow("config-service", "")},
+			hold:   map[string]stack.Fault{"Create": {Target: "shoot", Kind: "stuck", Phase: "Create"}, "Update": slow("config-service")},
 			holdAt: map[string]string{"Create": "WaitShootReady", "Update": "FetchConfig"},
 		},
 		{kind: v1.KindCluster, sample: "c1",
 			change: func(n int) map[string]any { return map[string]any{"displayName": fmt.Sprintf("orders-%d", n)} },
 			refuse: map[string]stack.Fault{"Create": deny("CreateRole"), "Update": deny("GetCallerIdentity"), "Delete": deny("DeleteRole")},
-			hold:   map[string]stack.Fault{"Create": {Target: "tidb", Kind: "stuck", Component: "tikv"}, "Update": slow("config-service", "")},
+			hold:   map[string]stack.Fault{"Create": {Target: "tidb", Kind: "stuck", Component: "tikv"}, "Update": slow("config-service")},
 			holdAt: map[string]string{"Create": "WaitDatabaseReady", "Update": "FetchConfig"},
 		},
 	}
@@ -204,8 +207,8 @@ func (r *recorder) create(ctx context.Context, p *plan, name string) error {
 
 // update changes the object so that an update is due that changes nothing.
 func (r *recorder) update(ctx context.Context, p *plan, name string) error {
-	r.changes++
-	patch, err := json.Marshal(map[string]any{"spec": p.change(r.changes)})
+	r.changes[p.kind+name]++
+	patch, err := json.Marshal(map[string]any{"spec": p.change(r.changes[p.kind+name])})
 	if err != nil {
 		return err
 	}
@@ -274,8 +277,12 @@ func (r *recorder) interrupt(ctx context.Context, p *plan, name, verb string, be
 	if err := begin(); err != nil {
 		return err
 	}
+	state := v1.OperationRunning
+	if p.hold[verb].Kind == "deny" {
+		state = v1.OperationBlocked
+	}
 	op, err := r.await(ctx, p.kind, name, verb+" is at "+p.holdAt[verb], func(o *v1.OperationStatus) bool {
-		return o.Type == verb && o.State == v1.OperationRunning && o.Step == p.holdAt[verb]
+		return o.Type == verb && o.State == state && o.Step == p.holdAt[verb]
 	})
 	if err != nil {
 		return err
