@@ -53,6 +53,10 @@ bench: build ## Measure against a plain reconciler and bare Temporal (test/bench
 chaos: build ## Everything that may go wrong, at every step; about an hour. CHAOS_LANES=5, CHAOS_SEED=1, ARGS="-run TestKill"
 	cd test && CHAOS=full go test -vet=off -count=1 -timeout 150m -v ./chaos $(ARGS)
 
+.PHONY: fairness
+fairness: build ## Measure one Network beside 200 of an account that the cloud throttles; about 15 minutes. FAIRNESS_CROWD=200, FAIRNESS_RUNS=5
+	cd test && FAIRNESS=1 go test -vet=off -count=1 -timeout 60m -v ./fairness
+
 .PHONY: ui-check
 ui-check: build ## Start a stack, look at the Temporal UI in a headless browser; screenshots go to .cache/ui
 	hack/ui-check

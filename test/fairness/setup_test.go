@@ -29,13 +29,13 @@ func (l *lab) providers(ctx context.Context) {
 			require.NoError(l.t, l.Apply(ctx, o))
 		case "Account":
 			l.set(o, int64(crowd+10), "spec", "quotas", "networks")
-			require.NoError(l.t, l.Apply(ctx, o))
+			require.NoError(l.t, l.Apply(ctx, o.DeepCopy()))
 			l.again(ctx, o, map[string]any{"spec.tenantID": "2222222222"})
 		case "Secret":
-			require.NoError(l.t, l.Apply(ctx, o))
+			require.NoError(l.t, l.Apply(ctx, o.DeepCopy()))
 			l.again(ctx, o, map[string]any{"stringData.accessKeyID": id, "stringData.secretAccessKey": secret})
 		case "Provider":
-			require.NoError(l.t, l.Apply(ctx, o))
+			require.NoError(l.t, l.Apply(ctx, o.DeepCopy()))
 			l.again(ctx, o, map[string]any{
 				"spec.account": throttled, "spec.credentials.secretRef.name": throttled, "spec.aws.accountID": throttledAccount,
 			})
