@@ -2,6 +2,7 @@ package workers
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -9,7 +10,9 @@ import (
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	"github.com/tidbcloud/infra-orchestrator/activities/ratelimit"
+	"github.com/tidbcloud/infra-orchestrator/activities/wait"
 	"github.com/tidbcloud/infra-orchestrator/faults"
+	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
 )
 
 // beatEvery keeps quick activities inside lifecycle's heartbeat timeout (15 s).
@@ -20,11 +23,12 @@ const beatEvery = 5 * time.Second
 type activities struct {
 	interceptor.WorkerInterceptorBase
 	metrics *Metrics
+	teller  wait.Teller
 }
 
 // InterceptActivity implements interceptor.WorkerInterceptor.
 func (a *activities) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
-	i := &inbound{metrics: a.metrics}
+	i := &inbound{metrics: a.metrics, teller: a.teller}
 	i.Next = next
 	return i
 }
@@ -32,6 +36,7 @@ func (a *activities) InterceptActivity(_ context.Context, next interceptor.Activ
 type inbound struct {
 	interceptor.ActivityInboundInterceptorBase
 	metrics *Metrics
+	teller  wait.Teller
 }
 
 // ExecuteActivity implements interceptor.ActivityInboundInterceptor.
@@ -46,7 +51,24 @@ func (i *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAc
 	}
 	out, err := i.Next.ExecuteActivity(ctx, in)
 	i.metrics.observe(info.ActivityType.Name, err, time.Since(start))
+	i.tell(ctx, info, err)
 	return out, faults.ToTemporal(err)
+}
+
+// tell shows on the object that a quick activity is tried again, and why: its
+// step may be too young to have been told by the operation.
+func (i *inbound) tell(ctx context.Context, info activity.Info, err error) {
+	caller, ok := lifecycle.CallerOf(ctx)
+	if i.teller == nil || !ok || info.IsLocalActivity || info.TaskQueue == contract.QueueWaits {
+		return
+	}
+	f := faults.As(err)
+	switch {
+	case f != nil && f.Class.Retryable():
+		i.teller.Tell(ctx, caller.Object, fmt.Sprintf("%s is tried again after attempt %d: %s", caller.Step, info.Attempt, f.Error()))
+	case info.Attempt > 1:
+		i.teller.Tell(ctx, caller.Object, "")
+	}
 }
 
 // keepAlive heartbeats for a quick activity, so that the death of its worker

@@ -136,7 +136,7 @@ func (o Options) newWorker(ctx context.Context, queue string) (worker.Worker, er
 // interceptors from the outermost on: what turns faults into Temporal errors
 // and keeps activities alive, the audit, a test's.
 func (o Options) interceptors() []interceptor.WorkerInterceptor {
-	all := []interceptor.WorkerInterceptor{&activities{metrics: o.Metrics}}
+	all := []interceptor.WorkerInterceptor{&activities{metrics: o.Metrics, teller: o.Teller}}
 	if o.Audit != nil {
 		all = append(all, o.Audit)
 	}

@@ -42,6 +42,9 @@ var (
 type ReadObjectInput struct {
 	Ref  ObjectRef `json:"ref"`
 	Live bool      `json:"live,omitempty"`
+	// Brief leaves out what an object workflow does not look at and its history
+	// should not hold: resources, details, and all conditions but Progressing.
+	Brief bool `json:"brief,omitempty"`
 	// Holders of leases to look for; those that are no more are returned in
 	// ObjectState.Vanished.
 	Holders []Holder `json:"holders,omitempty"`

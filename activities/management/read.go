@@ -34,9 +34,24 @@ func (a *Activities) ReadObject(ctx context.Context, in contract.ReadObjectInput
 	if err != nil {
 		return contract.ObjectState{}, err
 	}
+	if in.Brief {
+		s = brief(s)
+	}
 	a.addFacts(ctx, o, &s)
 	s.Vanished, err = a.vanished(ctx, in.Ref.Namespace, in.Holders)
 	return s, err
+}
+
+// brief keeps what decisions look at.
+func brief(s contract.ObjectState) contract.ObjectState {
+	s.Resources, s.Details = nil, nil
+	s.Conditions = slices.DeleteFunc(s.Conditions, func(c metav1.Condition) bool { return c.Type != v1.ConditionProgressing })
+	if s.Operation != nil {
+		op := *s.Operation
+		op.Steps = slices.DeleteFunc(slices.Clone(op.Steps), func(s v1.StepStatus) bool { return s.State != v1.StepStalled })
+		s.Operation = &op
+	}
+	return s
 }
 
 // vanished lists the holders that are no more: their object is gone or another

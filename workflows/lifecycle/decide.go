@@ -36,6 +36,8 @@ func decide(id, uid string, s contract.ObjectState, asked string) decision {
 			" was changed from " + id + ": put it back, all external resources are found by it"}
 	case s.ID != "" && s.ID != id:
 		return decision{action: actReplace}
+	case s.Paused && !s.Deleting && s.ObservedGeneration >= s.Generation:
+		return decision{action: actSettle, reason: "Ready", text: "; it is paused, so a change waits until it is resumed"}
 	case s.Paused:
 		return decision{action: actWait, reason: "Paused", text: pausedText(s)}
 	case s.Deleting && s.Operation != nil && s.Operation.Type == string(Delete) && s.Operation.State == v1.OperationSucceeded:
@@ -46,7 +48,7 @@ func decide(id, uid string, s contract.ObjectState, asked string) decision {
 	case s.ObservedGeneration >= s.Generation && asked != "":
 		return decision{action: actRun, verb: Update}
 	case s.ObservedGeneration >= s.Generation:
-		return decision{action: actSettle, reason: "Ready", text: "nothing to do"}
+		return decision{action: actSettle, reason: "Ready"}
 	case s.ObservedGeneration == 0:
 		return unlessEnded(s, Create, asked)
 	default:

@@ -25,8 +25,12 @@ const (
 func Do[In, Out any](ctx workflow.Context, a contract.Activity[In, Out], in In) (Out, error) {
 	s := stepOf(ctx)
 	var out Out
-	if err := operationOf(ctx).hold(ctx, s); err != nil {
+	op := operationOf(ctx)
+	if err := op.hold(ctx, s); err != nil {
 		return out, err
+	}
+	if a.Wait && op.untold {
+		op.publish(ctx, false)
 	}
 	o := workflow.ActivityOptions{
 		TaskQueue:              contract.QueueInfra,

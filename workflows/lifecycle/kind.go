@@ -47,6 +47,8 @@ type Input struct {
 	Verb           Verb               `json:"verb"`
 	Generation     int64              `json:"generation"`
 	DeletionPolicy v1.DeletionPolicy  `json:"deletionPolicy,omitempty"`
+	// Minted: see contract.ObjectState; false for a migrated object.
+	Minted bool `json:"minted,omitempty"`
 	// ForceDelete: let the object go at once and leave what it has.
 	ForceDelete bool  `json:"forceDelete,omitempty"`
 	Facts       Facts `json:"facts"`

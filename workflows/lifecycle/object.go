@@ -150,7 +150,7 @@ func (o *object) drain() (pending bool) {
 func (o *object) settle(ctx workflow.Context, s contract.ObjectState, d decision) error {
 	o.asked, o.by = "", ""
 	if d.action == actSettle {
-		o.tell(ctx, s, o.kind.Well, s.Generation, o.ready(ctx, s.Generation, true, "Ready", o.ref.Kind+" is ready"))
+		o.tell(ctx, s, o.kind.Well, s.Generation, o.ready(ctx, s.Generation, true, "Ready", o.ref.Kind+" is ready"+d.text))
 	} else {
 		o.tell(ctx, s, phaseOf(s), s.ObservedGeneration, o.ready(ctx, s.Generation, false, d.reason, d.text))
 	}
@@ -176,7 +176,7 @@ func (o *object) continueAs(ctx workflow.Context, id string) error {
 func (o *object) read(ctx workflow.Context) (contract.ObjectState, error) {
 	for {
 		holders := o.carried.Leases.holders()
-		s, err := must(ctx, contract.ReadObject, contract.ReadObjectInput{Ref: o.ref, Live: true, Holders: holders})
+		s, err := must(ctx, contract.ReadObject, contract.ReadObjectInput{Ref: o.ref, Live: true, Brief: true, Holders: holders})
 		if err == nil {
 			o.sweep(ctx, s, holders)
 			return s, nil

@@ -34,7 +34,7 @@ func (r *running) control(ctx workflow.Context, c control) {
 // operate runs one operation to its end and tells how it ended.
 func (o *object) operate(ctx workflow.Context, s contract.ObjectState, verb Verb) error {
 	in := Input{Object: o.ref, UID: s.UID, Verb: verb, Generation: s.Generation, DeletionPolicy: s.DeletionPolicy,
-		ForceDelete: s.ForceDelete, Facts: facts(s), By: s.LastManager}
+		ForceDelete: s.ForceDelete, Minted: s.Minted && !s.Migrated, Facts: facts(s), By: s.LastManager}
 	if o.asked != "" {
 		in.By = o.by
 	}
@@ -266,6 +266,8 @@ func (o *object) finish(ctx workflow.Context, r *running) error {
 			ready = o.ready(ctx, s.Generation, false, "Outdated", "a newer generation is due")
 		}
 		o.tell(ctx, s, o.kind.Well, r.in.Generation, ready)
+		// Nothing is due unless somebody has said so meanwhile.
+		o.carried.Resting = ok && !o.drain()
 	case err == nil, s.Deleting && r.in.Verb != Delete:
 		// Superseded, deleted or preempted: the next look says what is due.
 	case preempted(s):
@@ -282,6 +284,10 @@ func (o *object) finish(ctx workflow.Context, r *running) error {
 // since it was terminated.
 func (o *object) markFailed(ctx workflow.Context, s contract.ObjectState, err error) {
 	if s.Operation == nil {
+		return
+	}
+	s, rerr := must(ctx, contract.ReadObject, contract.ReadObjectInput{Ref: o.ref, Live: true}) // in full
+	if rerr != nil || s.Operation == nil {
 		return
 	}
 	rep := contract.OperationReport{Ref: o.ref, UID: s.UID, Operation: *s.Operation, Resources: s.Resources, Conditions: s.Conditions, Details: s.Details}

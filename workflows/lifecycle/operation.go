@@ -22,6 +22,8 @@ type operation struct {
 	steps  []Step // flattened, in order
 	report contract.OperationReport
 	lock   workflow.Mutex // one report at a time, so that none overtakes another
+	told   time.Time      // when the last report was sent
+	untold bool           // a step has begun since
 
 	wakes  int   // a counter, since several steps may be stalled at once
 	newest int64 // generation of the newest wake
@@ -65,9 +67,12 @@ func Run(ctx workflow.Context, in Input, steps ...Step) (Result, error) {
 // begin reads what earlier operations have published, so that this one goes on
 // from there, and tells that it runs.
 func (o *operation) begin(ctx workflow.Context) error {
-	s, err := must(ctx, contract.ReadObject, contract.ReadObjectInput{Ref: o.in.Object, Live: true})
-	if err != nil {
-		return err
+	s := contract.ObjectState{Minted: o.in.Minted}
+	if o.in.Verb != Create || o.in.Previous != "" { // else nothing can have been published
+		var err error
+		if s, err = must(ctx, contract.ReadObject, contract.ReadObjectInput{Ref: o.in.Object, Live: true}); err != nil {
+			return err
+		}
 	}
 	o.paused, o.minted = s.Paused, s.Minted && !s.Migrated
 	now := metav1.NewTime(workflow.Now(ctx))

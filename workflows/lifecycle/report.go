@@ -36,15 +36,29 @@ func (o *operation) mark(ctx workflow.Context, s Step, state v1.StepState) {
 	default:
 		st.FinishedAt = &now
 		op.Progress = max(op.Progress, o.progress())
-		if state == v1.StepSucceeded {
+		if state == v1.StepSucceeded && now.Sub(started(st, now)) >= worthTelling {
 			o.event(ctx, false, s.Name, "%s: done in %s", s.Doc, took(st.StartedAt, now.Time))
 		}
 	}
+	if state != v1.StepRunning {
+		return // told with the beginning of the next step, or with the end
+	}
 	o.details(ctx)
-	if state == v1.StepRunning {
-		o.attributes(ctx, s.Name, "")
+	if o.untold = now.Sub(o.told) < worthTelling; !o.untold {
 		o.publish(ctx, false)
 	}
+}
+
+// worthTelling is the time from which a step is worth a write to the API
+// server. Quick steps, of some milliseconds each, are told together by the next
+// one that waits; one that hangs is told by its worker (workers/interceptor.go).
+const worthTelling = time.Second
+
+func started(st *v1.StepStatus, now metav1.Time) time.Time {
+	if st.StartedAt == nil {
+		return now.Time
+	}
+	return st.StartedAt.Time
 }
 
 // fail records and tells that a step stalls.
@@ -70,7 +84,6 @@ func (o *operation) fail(ctx workflow.Context, s Step, f *faults.Fault, delay ti
 	o.condition(ctx, v1.ConditionStalled, metav1.ConditionTrue, string(f.Class), "step "+s.Name+": "+f.Human())
 	o.event(ctx, true, "Stalled", "step %s: %s", s.Name, f.Human())
 	o.details(ctx)
-	o.attributes(ctx, s.Name, string(f.Class))
 	o.publish(ctx, false)
 }
 
@@ -84,6 +97,8 @@ func (o *operation) publish(ctx workflow.Context, last bool) {
 		return
 	}
 	defer o.lock.Unlock()
+	o.told, o.untold = workflow.Now(ctx), false
+	o.attributes(ctx)
 	sent := o.report
 	sent.Operation.Steps = slices.Clone(o.report.Operation.Steps)
 	o.report.Events = nil
@@ -148,12 +163,12 @@ func (o *operation) event(ctx workflow.Context, warning bool, reason, format str
 }
 
 // attributes upserts the search attributes that change while it runs.
-func (o *operation) attributes(ctx workflow.Context, step, class string) {
+func (o *operation) attributes(ctx workflow.Context) {
 	up := temporal.AttrFaultClass.ValueUnset()
-	if class != "" {
-		up = temporal.AttrFaultClass.ValueSet(class)
+	if o.report.LastError != nil {
+		up = temporal.AttrFaultClass.ValueSet(o.report.LastError.Class)
 	}
-	if err := workflow.UpsertTypedSearchAttributes(ctx, temporal.AttrStep.ValueSet(step), up); err != nil {
+	if err := workflow.UpsertTypedSearchAttributes(ctx, temporal.AttrStep.ValueSet(o.report.Operation.Step), up); err != nil {
 		workflow.GetLogger(ctx).Warn("search attributes not set", "error", err)
 	}
 }

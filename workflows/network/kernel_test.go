@@ -213,7 +213,7 @@ func TestCancellationInTheTemporalUI(t *testing.T) {
 		return nil
 	}
 	e.RegisterDelayedCallback(e.CancelWorkflow, time.Minute)
-	e.ExecuteWorkflow("CreateNetwork", lifecycle.Input{Object: e.Object, UID: "uid-1", Verb: lifecycle.Create, Generation: 1})
+	e.ExecuteWorkflow("CreateNetwork", lifecycle.Input{Object: e.Object, UID: "uid-1", Verb: lifecycle.Create, Generation: 1, Minted: true})
 	var cancelled interface{ Error() string }
 	require.True(t, errors.As(e.GetWorkflowError(), &cancelled))
 	require.Equal(t, v1.OperationCancelled, e.Current().Operation.State)
@@ -241,7 +241,7 @@ func TestVerbsOfAnOperation(t *testing.T) {
 	at(4*time.Minute, &resume, temporal.VerbResume)
 	at(5*time.Minute, &skip, temporal.VerbSkip)
 	at(6*time.Minute, &cancel, temporal.VerbCancel)
-	e.ExecuteWorkflow("CreateNetwork", lifecycle.Input{Object: e.Object, UID: "uid-1", Verb: lifecycle.Create, Generation: 1})
+	e.ExecuteWorkflow("CreateNetwork", lifecycle.Input{Object: e.Object, UID: "uid-1", Verb: lifecycle.Create, Generation: 1, Minted: true})
 	require.NoError(t, e.GetWorkflowError())
 	require.NoError(t, retry.failed)
 	require.NoError(t, pause.failed)

@@ -1,6 +1,7 @@
 package workflowtest
 
 import (
+	"errors"
 	"io"
 	"log/slog"
 	"slices"
@@ -9,7 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
+	sdk "go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -35,6 +38,8 @@ func NewEnv(t *testing.T, k lifecycle.Kind) *Env {
 	suite.SetLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	e := &Env{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(), World: New(k.Name), Kind: k}
 	e.SetTestTimeout(30 * time.Second)
+	// The first test of a process runs a second and more on a busy machine.
+	e.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: 20 * time.Second})
 	e.RegisterWorkflowWithOptions(k.Object, workflow.RegisterOptions{Name: k.Name})
 	for verb, run := range k.Operations {
 		e.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: k.OperationType(verb)})
@@ -73,6 +78,11 @@ func happy(t *testing.T, k lifecycle.Kind) []string {
 
 func requireReady(t *testing.T, e *Env) {
 	t.Helper()
+	var cancelled *sdk.CanceledError
+	if err := e.GetWorkflowError(); err != nil && !errors.As(err, &cancelled) { // by Rest
+		var fresh *workflow.ContinueAsNewError
+		require.ErrorAs(t, err, &fresh, "an object workflow never fails")
+	}
 	s := e.Current()
 	require.Equal(t, e.Kind.Well, s.Phase)
 	require.Equal(t, s.Generation, s.ObservedGeneration)
