@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -86,7 +87,21 @@ func (a *Activities) planLive(ctx context.Context, b *v1alpha1.Balancer) (round.
 	}
 	wg.Wait()
 	read := func(i int) round.Target { return scales[i].target(b.Spec.Targets[i].ScaleTargetRef) }
-	return planOne(b, read, indexPods(a.Cache, b.Namespace), a.now()), scales
+	return planOne(b, read, indexPods(a.Cache, b.Namespace, selectorsOf(scales)...), a.now()), scales
+}
+
+// selectorsOf parses the selectors of the scales; none if one of them cannot be
+// read, which the round will tell.
+func selectorsOf(scales []liveScale) []labels.Selector {
+	out := make([]labels.Selector, 0, len(scales))
+	for _, l := range scales {
+		s, err := labels.Parse(l.scale.Status.Selector)
+		if l.err != nil || err != nil {
+			return nil
+		}
+		out = append(out, s)
+	}
+	return out
 }
 
 // write makes all changes in their order; one that fails does not stop the next.

@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tidbcloud/infra-orchestrator/balancing"
@@ -37,11 +38,16 @@ type loosePod struct {
 	way way
 }
 
-func indexPods(c Cache, namespace string) *podIndex {
+// indexPods indexes the pods of a namespace, or those that one of the selectors
+// matches. Other pods are nobody's replicas anyway; leaving them out makes it
+// cheap to look for one Balancer in a namespace with many pods.
+func indexPods(c Cache, namespace string, selectors ...labels.Selector) *podIndex {
 	x := &podIndex{owned: map[string][]round.Pod{}}
 	ways := map[string]way{} // of ReplicaSets and StatefulSets: many pods share one
 	for _, p := range c.Pods(namespace) {
-		x.add(c, p, ways)
+		if len(selectors) == 0 || slices.ContainsFunc(selectors, func(s labels.Selector) bool { return s.Matches(labels.Set(p.Labels)) }) {
+			x.add(c, p, ways)
+		}
 	}
 	return x
 }
