@@ -17,15 +17,15 @@ const (
 	ProviderGCP = "gcp"
 )
 
-// AWS and GCP are the clouds as types. Every provider configuration names its
-// cloud and its place in a Shoot by a method, so that one of another cloud, or
-// of another place, does not compile: gardener-apiserver stores these blobs
-// unread, and a Shoot with a wrong one can be neither created nor deleted
-// (gardener#2139). TestTheMistakeDoesNotCompile shows it.
-type (
-	AWS struct{}
-	GCP struct{}
-)
+// AWS is the cloud as a type. Every provider configuration names its cloud and
+// its place in a Shoot by a method, so that one of another cloud, or of another
+// place, does not compile: gardener-apiserver stores these blobs unread, and a
+// Shoot with a wrong one can be neither created nor deleted (gardener#2139).
+// TestTheMistakeDoesNotCompile shows it.
+type AWS struct{}
+
+// GCP is the other cloud; see AWS.
+type GCP struct{}
 
 func (AWS) providerType() string { return ProviderAWS }
 func (GCP) providerType() string { return ProviderGCP }

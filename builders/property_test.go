@@ -27,11 +27,11 @@ type world struct {
 }
 
 func (w world) plan() (contract.NetworkPlan, error) {
-	make := plan.Network
+	of := plan.Network
 	if w.pt.Spec.Cloud == v1.CloudGCP {
-		make = plan.GCPNetwork
+		of = plan.GCPNetwork
 	}
-	return make(w.network, w.provider, w.pt, nil, plan.Options{Env: "dev", DefaultProject: "core"})
+	return of(w.network, w.provider, w.pt, nil, plan.Options{Env: "dev", DefaultProject: "core"})
 }
 
 func pick[T any](r *rand.Rand, values ...T) T { return values[r.IntN(len(values))] }

@@ -97,6 +97,10 @@ func dataVolume(name, size, kind string) gardencorev1beta1.DataVolume {
 	return gardencorev1beta1.DataVolume{Name: name, VolumeSize: size, Type: &kind}
 }
 
+func profileName(s *shoot) {
+	s.Spec.CloudProfileName = new("aws") //nolint:staticcheck // SA1019: the rule is about the deprecated field.
+}
+
 const (
 	pool0    = "spec.provider.workers[0]"
 	config0  = pool0 + ".providerConfig"
@@ -117,7 +121,7 @@ var shootCases = []ruleCase{
 
 	{rule: "cloud-profile", pass: func(s *shoot) { s.Spec.CloudProfile.Kind = "NamespacedCloudProfile" }, fail: func(s *shoot) { s.Spec.CloudProfile = nil }, path: "spec.cloudProfile", value: ""},
 	{rule: "cloud-profile", fail: func(s *shoot) { s.Spec.CloudProfile.Kind = "Profile" }, path: "spec.cloudProfile", value: `{"kind":"Profile","name":"aws"}`},
-	{rule: "cloud-profile-name", pass: func(s *shoot) { s.Spec.CloudProfileName = new("aws") }, fail: func(s *shoot) { s.Spec.CloudProfileName, s.Spec.Kubernetes.Version = new("aws"), "1.34.2" }, path: "spec.cloudProfileName", value: `"aws"`},
+	{rule: "cloud-profile-name", pass: profileName, fail: func(s *shoot) { profileName(s); s.Spec.Kubernetes.Version = "1.34.2" }, path: "spec.cloudProfileName", value: `"aws"`},
 	{rule: "region", fail: func(s *shoot) { s.Spec.Region = "" }, path: "spec.region", value: ""},
 	{rule: "one-binding", pass: func(s *shoot) { s.Spec.CredentialsBindingName, s.Spec.SecretBindingName = nil, new("x") }, fail: func(s *shoot) { s.Spec.SecretBindingName = new("x") }, path: "spec.secretBindingName", value: `"x"`},
 	{rule: "one-binding", fail: func(s *shoot) { s.Spec.CredentialsBindingName = nil }, path: "spec.credentialsBindingName", value: ""},
