@@ -103,17 +103,42 @@ func (r *recorder) status(ctx context.Context, kind, name string) (generation in
 	return o.GetGeneration(), s, runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &s)
 }
 
-// await waits until the object's operation is as wanted, and returns it.
-func (r *recorder) await(ctx context.Context, kind, name, what string, want func(*v1.OperationStatus) bool) (op *v1.OperationStatus, err error) {
-	err = until(ctx, kind+" "+name+": "+what, func() (bool, error) {
+// stalls waits until the object's operation stalls, and returns its id.
+func (r *recorder) stalls(ctx context.Context, kind, name, verb string) (operation string, err error) {
+	err = until(ctx, kind+" "+name+": "+verb+" stalls", func() (bool, error) {
 		_, s, err := r.status(ctx, kind, name)
 		if err != nil || s.Operation == nil {
 			return false, err
 		}
-		op = s.Operation
-		return want(op), fmt.Errorf("%s is %s at %s", op.Type, op.State, op.Step)
+		op := s.Operation
+		operation = op.ID
+		return op.Type == verb && op.State == v1.OperationBlocked, fmt.Errorf("%s is %s at %s", op.Type, op.State, op.Step)
 	})
-	return op, err
+	return operation, err
+}
+
+// holds waits until the operation is where it is held. Temporal is asked, since
+// status tells of quick steps together.
+func (r *recorder) holds(ctx context.Context, p *plan, name, verb string) (operation string, err error) {
+	activity := p.holdAt[verb]
+	if activity == "" {
+		return r.stalls(ctx, p.kind, name, verb)
+	}
+	err = until(ctx, p.kind+" "+name+": "+activity+" runs", func() (bool, error) {
+		generation, _, err := r.status(ctx, p.kind, name)
+		if err != nil {
+			return false, err
+		}
+		operation = temporal.OperationID(temporal.ObjectID(p.kind, namespace, name), verb, generation, 1)
+		d, err := r.stack.Temporal.DescribeWorkflowExecution(ctx, operation, "")
+		for _, pending := range d.GetPendingActivities() {
+			if pending.GetActivityType().GetName() == activity && pending.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED {
+				return true, nil
+			}
+		}
+		return false, errors.Join(err, fmt.Errorf("pending: %v", d.GetPendingActivities()))
+	})
+	return operation, err
 }
 
 // well waits until the object is Ready and saves its last operation.

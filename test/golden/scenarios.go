@@ -29,14 +29,13 @@ type plan struct {
 	// change makes an update that changes nothing outside; n counts those of
 	// one object.
 	change func(n int) map[string]any
-	// Faults, each at a step in the middle: refuse makes the step stall, hold
-	// keeps it running for as long as the fault is on, or lets it stall where
-	// there is no step after it: the outcome of a running call is awaited, and
-	// when that is the last one, the operation has succeeded. An operation
-	// without them has its successful form only.
+	// Faults, each in the middle: refuse makes a step stall, hold keeps the
+	// activity holdAt running for as long as the fault is on. Without holdAt the
+	// operation is met where it is refused: the outcome of a running call is
+	// awaited, so an operation whose last call runs cannot be stopped. One
+	// without faults has its successful form only.
 	refuse, hold map[string]stack.Fault // by verb: Create, Update, Delete
-	// holdAt is the step that hold keeps running.
-	holdAt map[string]string
+	holdAt       map[string]string
 }
 
 var (
@@ -61,19 +60,18 @@ func plans() []plan {
 			},
 			refuse: map[string]stack.Fault{"Create": deny("GetCallerIdentity"), "Update": deny("GetCallerIdentity")},
 			hold:   map[string]stack.Fault{"Create": deny("GetCallerIdentity"), "Update": deny("GetCallerIdentity")},
-			holdAt: map[string]string{"Create": "VerifyCredentials", "Update": "VerifyCredentials"},
 		},
 		{kind: v1.KindNetwork, sample: "n1",
 			change: func(n int) map[string]any { return map[string]any{"bucket": map[string]any{"retain": n%2 == 1}} },
 			refuse: map[string]stack.Fault{"Create": deny("CreateBucket"), "Update": deny("GetCallerIdentity"), "Delete": deny("DeleteBucket")},
 			hold:   map[string]stack.Fault{"Create": {Target: "shoot", Kind: "stuck", Phase: "Create"}, "Update": slow("config-service")},
-			holdAt: map[string]string{"Create": "WaitShootReady", "Update": "FetchConfig"},
+			holdAt: map[string]string{"Create": "garden.WaitShootReady", "Update": "config.FetchNetworkConfig"},
 		},
 		{kind: v1.KindCluster, sample: "c1",
 			change: func(n int) map[string]any { return map[string]any{"displayName": fmt.Sprintf("orders-%d", n)} },
 			refuse: map[string]stack.Fault{"Create": deny("CreateRole"), "Update": deny("GetCallerIdentity"), "Delete": deny("DeleteRole")},
 			hold:   map[string]stack.Fault{"Create": {Target: "tidb", Kind: "stuck", Component: "tikv"}, "Update": slow("config-service")},
-			holdAt: map[string]string{"Create": "WaitDatabaseReady", "Update": "FetchConfig"},
+			holdAt: map[string]string{"Create": "shoot.WaitDatabaseReady", "Update": "config.FetchClusterConfig"},
 		},
 	}
 }
@@ -237,9 +235,7 @@ func (r *recorder) stallAndRetry(ctx context.Context, p *plan, name, verb string
 	if err := begin(); err != nil {
 		return err
 	}
-	op, err := r.await(ctx, p.kind, name, verb+" stalls", func(o *v1.OperationStatus) bool {
-		return o.Type == verb && o.State == v1.OperationBlocked
-	})
+	op, err := r.stalls(ctx, p.kind, name, verb)
 	if err != nil {
 		return err
 	}
@@ -249,27 +245,27 @@ func (r *recorder) stallAndRetry(ctx context.Context, p *plan, name, verb string
 	if err := r.verb(ctx, temporal.ObjectID(p.kind, namespace, name), temporal.VerbRetry); err != nil {
 		return err
 	}
-	return r.ended(ctx, p, name, op.ID, stalled)
+	return r.ended(ctx, p, name, op, stalled)
 }
 
 // cancel begins an operation, and cancels it while a step is held: through the
 // operation itself, as people do who look at it in the Temporal UI.
 func (r *recorder) cancel(ctx context.Context, p *plan, name, verb string, begin func() error) error {
-	return r.interrupt(ctx, p, name, verb, begin, cancelled, func(op *v1.OperationStatus) error {
-		return r.verb(ctx, op.ID, temporal.VerbCancel)
+	return r.interrupt(ctx, p, name, verb, begin, cancelled, func(op string) error {
+		return r.verb(ctx, op, temporal.VerbCancel)
 	})
 }
 
 // preempt begins an operation and deletes the object while a step is held.
 func (r *recorder) preempt(ctx context.Context, p *plan, name, verb string, begin func() error) error {
-	err := r.interrupt(ctx, p, name, verb, begin, preempted, func(*v1.OperationStatus) error { return r.delete(ctx, p, name) })
+	err := r.interrupt(ctx, p, name, verb, begin, preempted, func(string) error { return r.delete(ctx, p, name) })
 	if err != nil {
 		return err
 	}
 	return r.gone(ctx, p.kind, name)
 }
 
-func (r *recorder) interrupt(ctx context.Context, p *plan, name, verb string, begin func() error, form string, act func(*v1.OperationStatus) error) error {
+func (r *recorder) interrupt(ctx context.Context, p *plan, name, verb string, begin func() error, form string, act func(operation string) error) error {
 	release, err := r.fault(ctx, p.hold[verb])
 	if err != nil {
 		return err
@@ -277,13 +273,7 @@ func (r *recorder) interrupt(ctx context.Context, p *plan, name, verb string, be
 	if err := begin(); err != nil {
 		return err
 	}
-	state := v1.OperationRunning
-	if p.hold[verb].Kind == "deny" {
-		state = v1.OperationBlocked
-	}
-	op, err := r.await(ctx, p.kind, name, verb+" is at "+p.holdAt[verb], func(o *v1.OperationStatus) bool {
-		return o.Type == verb && o.State == state && o.Step == p.holdAt[verb]
-	})
+	op, err := r.holds(ctx, p, name, verb)
 	if err != nil {
 		return err
 	}
@@ -293,14 +283,14 @@ func (r *recorder) interrupt(ctx context.Context, p *plan, name, verb string, be
 	if form == preempted {
 		// It ends while the fault is on, or else the step might be done first.
 		// A cancellation is heard at once, and undoing needs the fault gone.
-		if err := r.closed(ctx, op.ID); err != nil {
+		if err := r.closed(ctx, op); err != nil {
 			return err
 		}
 	}
 	if err := release(); err != nil {
 		return err
 	}
-	return r.ended(ctx, p, name, op.ID, form)
+	return r.ended(ctx, p, name, op, form)
 }
 
 // remove deletes an object and waits until it is gone. form names what the
