@@ -40,6 +40,8 @@ type Activities struct {
 	Env string
 	// DefaultProject is the Gardener project of Providers that name none.
 	DefaultProject string
+
+	versions versions
 }
 
 // Register registers all activities of this package.

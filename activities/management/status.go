@@ -84,7 +84,8 @@ func operationConditions(in []metav1.Condition) (out []metav1.Condition) {
 // The API server drops metadata.uid from what is applied to the status of a
 // custom resource, so the uid alone guards nothing: the uid is compared with
 // what was read, and the resource version makes sure that it was that object.
-// The first look is at the cache; a stale one costs a second look.
+// The first look is at the cache, and at what this process wrote last; a stale
+// one costs a second look.
 func (a *Activities) applyStatus(ctx context.Context, ref contract.ObjectRef, uid string, owner client.FieldOwner, status map[string]any) error {
 	u, err := statusObject(ref, uid, status)
 	if err != nil {
@@ -105,7 +106,14 @@ func (a *Activities) applyStatus(ctx context.Context, ref contract.ObjectRef, ui
 			continue
 		}
 		u.SetResourceVersion(o.GetResourceVersion())
-		err = a.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u.DeepCopy()), owner, client.ForceOwnership)
+		if look == 0 {
+			u.SetResourceVersion(a.versions.newest(uid, o.GetResourceVersion()))
+		}
+		written := u.DeepCopy()
+		err = a.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(written), owner, client.ForceOwnership)
+		if err == nil {
+			a.versions.wrote(uid, written.GetResourceVersion())
+		}
 		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 			return faults.FromKubernetes(err, "status of "+ref.String())
 		}
