@@ -55,7 +55,6 @@ func CheckCluster(c *v1.Cluster, n *v1.Network, provider *v1.Provider, pt *v1.Pr
 	p.merge(checkClusterReferences(c, n, provider, pt))
 	p.merge(checkComponents(wanted, pt))
 	p.merge(checkSizes(wanted, pt))
-	p.merge(checkPoolZones(firstZones(networkZones(n, pt))))
 	p.merge(checkKey(spec.Encryption, n))
 	p.merge(checkPausePolicy(spec.PausePolicy, pt))
 	return p.list
@@ -153,7 +152,7 @@ func CheckNewCluster(c *v1.Cluster, n *v1.Network, account *v1.Account, o Option
 		p.add("spec.network", c.Spec.Network, "the Network hibernates for good (spec.hibernation.mode Always); change that, or choose another one")
 	}
 	p.merge(checkAccount("spec.network", c.Spec.Network, account))
-	p.merge(checkQuota(c, account, o.Usage, clusterUsage(c)))
+	p.merge(checkQuota(c, account, o.Usage, ClusterUsage(c)))
 	return p.list
 }
 

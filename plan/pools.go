@@ -11,7 +11,7 @@ import (
 type component struct {
 	kind     v1.ComponentName
 	name     string // in contract.Component
-	prefix   string // of pools
+	prefix   string // of its pools' names
 	path     string // in the spec
 	replicas int32
 	class    v1.ClassName
@@ -34,7 +34,7 @@ func wantedComponents(t v1.Topology) []component {
 // component resolves classes; what does not resolve was reported already and
 // stays empty.
 func (w component) component(cluster contract.ObjectRef, zones []v1.ZoneName, pt *v1.ProviderType) contract.Component {
-	c := contract.Component{Name: w.name, Replicas: w.replicas, MachineClass: string(w.class)}
+	c := contract.Component{Name: w.name, Replicas: w.replicas, MachineClass: string(w.class), PoolGroup: w.prefix + "-" + cluster.ID[:6]}
 	machineType := ""
 	if class := machineClass(pt, w.class); class != nil {
 		c.VCPU, c.Memory, machineType = class.VCPU, string(class.Memory), class.MachineType
@@ -52,7 +52,8 @@ func (w component) component(cluster contract.ObjectRef, zones []v1.ZoneName, pt
 
 // pools are one worker pool for each zone that gets replicas, of as many nodes
 // as replicas: each node holds one Pod. The first zones get one more when the
-// replicas do not divide.
+// replicas do not divide. Names are given when it is known which pools exist,
+// see contract.AllocateWorkerPools.
 func (w component) pools(cluster contract.ObjectRef, zones []v1.ZoneName, machineType, volumeType string) []contract.MachinePool {
 	var out []contract.MachinePool
 	for i, zone := range zones {
@@ -64,27 +65,10 @@ func (w component) pools(cluster contract.ObjectRef, zones []v1.ZoneName, machin
 			continue
 		}
 		out = append(out, contract.MachinePool{
-			Name:        w.prefix + "-" + cluster.ID[:6] + "-" + zoneLetter(zone),
 			MachineType: machineType, Minimum: nodes, Maximum: nodes, Zones: []string{string(zone)},
 			VolumeType: volumeType, VolumeSize: nodeVolumeSize,
 			Labels: map[string]string{contract.LabelPoolOwner: cluster.ID}, Dedicated: w.name,
 		})
 	}
 	return out
-}
-
-// zoneLetter is the last character of a zone's name, such as a of us-west-2a.
-func zoneLetter(zone v1.ZoneName) string { return string(zone[max(0, len(zone)-1):]) }
-
-// checkPoolZones makes sure that pools of different zones have different names.
-func checkPoolZones(zones []v1.ZoneName) *problems {
-	var p problems
-	seen := map[string]v1.ZoneName{}
-	for _, z := range zones {
-		if other, ok := seen[zoneLetter(z)]; ok {
-			p.add("spec.network", z, "the Network's zones %s and %s end in the same letter, so that their worker pools would have one name; use a Network with other zones", other, z)
-		}
-		seen[zoneLetter(z)] = z
-	}
-	return &p
 }

@@ -45,7 +45,7 @@ func CountUsage(account string, providers iter.Seq[*v1.Provider], networks iter.
 	}
 	for c := range clusters {
 		if inside[key{c.Namespace, string(c.Spec.Network)}] && (except == "" || string(c.UID) != except) {
-			u = u.plus(clusterUsage(c))
+			u = u.Plus(ClusterUsage(c))
 		}
 	}
 	return u
@@ -61,7 +61,8 @@ func pointers[T any](list []T) iter.Seq[*T] {
 	}
 }
 
-func clusterUsage(c *v1.Cluster) Usage {
+// ClusterUsage is what one Cluster has.
+func ClusterUsage(c *v1.Cluster) Usage {
 	u := Usage{Clusters: 1, TiDBNodes: c.Spec.Topology.TiDB.Replicas, TiKVNodes: c.Spec.Topology.TiKV.Replicas}
 	if c.Spec.Topology.TiFlash != nil {
 		u.TiFlashNodes = c.Spec.Topology.TiFlash.Replicas
@@ -69,10 +70,19 @@ func clusterUsage(c *v1.Cluster) Usage {
 	return u
 }
 
-func (u Usage) plus(v Usage) Usage {
+// Plus adds two Usages.
+func (u Usage) Plus(v Usage) Usage {
 	return Usage{
 		Networks: u.Networks + v.Networks, Clusters: u.Clusters + v.Clusters,
 		TiDBNodes: u.TiDBNodes + v.TiDBNodes, TiKVNodes: u.TiKVNodes + v.TiKVNodes, TiFlashNodes: u.TiFlashNodes + v.TiFlashNodes,
+	}
+}
+
+// Minus is what u has beyond v.
+func (u Usage) Minus(v Usage) Usage {
+	return Usage{
+		Networks: u.Networks - v.Networks, Clusters: u.Clusters - v.Clusters,
+		TiDBNodes: u.TiDBNodes - v.TiDBNodes, TiKVNodes: u.TiKVNodes - v.TiKVNodes, TiFlashNodes: u.TiFlashNodes - v.TiFlashNodes,
 	}
 }
 
@@ -80,7 +90,7 @@ func (u Usage) plus(v Usage) Usage {
 // the Account has without the Cluster. Components that do not grow are not
 // judged: a quota below what exists leaves it alone.
 func CheckGrowth(old, c *v1.Cluster, account *v1.Account, used Usage) []Problem {
-	was, wanted := clusterUsage(old), clusterUsage(c)
+	was, wanted := ClusterUsage(old), ClusterUsage(c)
 	wanted.Clusters = 0
 	for _, f := range []struct{ was, wanted *int32 }{
 		{&was.TiDBNodes, &wanted.TiDBNodes}, {&was.TiKVNodes, &wanted.TiKVNodes}, {&was.TiFlashNodes, &wanted.TiFlashNodes},

@@ -199,8 +199,6 @@ func TestClusterRefusals(t *testing.T) {
 		"quota of Clusters":       {func(w *world) { w.account.Spec.Quotas.Clusters = new(int32) }, "may have 0 Clusters and has 0 already"},
 		"quota of nodes":          {func(w *world) { *w.account.Spec.Quotas.TiKVNodes = 2 }, "spec.topology.tikv.replicas 3: Account acme may have 2 TiKV nodes and has 0 already; remove some or raise the Account's quota"},
 		"label of a Network":      {func(w *world) { w.cluster.Labels = map[string]string{v1.LabelNetwork: "x"} }, `must be "n1", as spec.network`},
-		"zones of one letter": {func(w *world) { w.network.Spec.Zones = []v1.ZoneName{"us-west-2a", "us-west-2-lax-1a"} },
-			"end in the same letter"},
 	})
 }
 

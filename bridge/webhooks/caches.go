@@ -3,7 +3,9 @@ package webhooks
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"net/netip"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/fields"
@@ -23,7 +25,7 @@ const (
 	byAccount    = "account"
 	byType       = "type"
 	byProvider   = "provider"
-	byRegion     = "provider+region"
+	byRange      = "provider+region+range"
 	byShoot      = "shoot"
 	byNetwork    = "network"
 	byCluster    = "cluster"
@@ -46,6 +48,9 @@ type Caches struct {
 	imports   *store[*v1.Import]
 	ticdcs    *store[*v1.TiCDC]
 
+	// tally counts Networks and Clusters.
+	tally *tally
+
 	// parts are all of the above.
 	parts []part
 }
@@ -61,12 +66,20 @@ type part struct {
 	indexer func() cache.Indexer
 	// informer that fills it; nil in a test.
 	informer cache.SharedIndexInformer
+	// counted reports whether the tally has heard of everything; nil when it
+	// does not listen.
+	counted cache.InformerSynced
+}
+
+// synced reports whether everything has been read once.
+func (p *part) synced() bool {
+	return p.informer == nil || p.informer.HasSynced() && (p.counted == nil || p.counted())
 }
 
 // NewCaches returns caches that are empty until something is put into them.
 // live reads past them.
 func NewCaches(live client.Reader) *Caches {
-	c := &Caches{}
+	c := &Caches{tally: newTally()}
 	c.accounts = add(c, live, v1.KindAccount, func() *v1.Account { return &v1.Account{} }, nil)
 	c.types = add(c, live, v1.KindProviderType, func() *v1.ProviderType { return &v1.ProviderType{} }, nil)
 	c.providers = add(c, live, v1.KindProvider, func() *v1.Provider { return &v1.Provider{} }, cache.Indexers{
@@ -75,7 +88,7 @@ func NewCaches(live client.Reader) *Caches {
 	})
 	c.networks = add(c, live, v1.KindNetwork, func() *v1.Network { return &v1.Network{} }, cache.Indexers{
 		byProvider: indexed(func(n *v1.Network) []string { return []string{string(n.Spec.Provider)} }),
-		byRegion:   indexed(func(n *v1.Network) []string { return []string{regionKey(n)} }),
+		byRange:    indexed(rangeKeys),
 		byShoot:    indexed(func(n *v1.Network) []string { return []string{shootName(n)} }),
 	})
 	c.clusters = add(c, live, v1.KindCluster, func() *v1.Cluster { return &v1.Cluster{} }, cache.Indexers{
@@ -119,7 +132,21 @@ func add[T v1.Object](c *Caches, live client.Reader, kind string, fresh func() T
 	return s
 }
 
-func regionKey(n *v1.Network) string { return string(n.Spec.Provider) + "/" + string(n.Spec.Region) }
+// rangeKeys are the blocks of 65,536 addresses that a Network's VPC has a part
+// of. Those larger than a /8 are refused elsewhere.
+func rangeKeys(n *v1.Network) []string {
+	vpc, err := netip.ParsePrefix(string(n.Spec.CIDR.VPC))
+	if err != nil || !vpc.Addr().Is4() || vpc.Bits() < 8 {
+		return nil
+	}
+	first := vpc.Masked().Addr().As4()
+	var keys []string
+	for i := range 1 << max(0, 16-vpc.Bits()) {
+		block := int(first[0])<<8 + int(first[1]) + i
+		keys = append(keys, fmt.Sprintf("%s/%s/%d", n.Spec.Provider, n.Spec.Region, block))
+	}
+	return keys
+}
 
 // shootName is the name of the Shoot that exists, or of the one to make.
 func shootName(n *v1.Network) string {
@@ -145,6 +172,14 @@ func (c *Caches) Watch(cfg *rest.Config, httpClient *http.Client, scheme *runtim
 			return err
 		}
 		p.use(p.informer.GetIndexer())
+		if p.kind != v1.KindNetwork && p.kind != v1.KindCluster {
+			continue
+		}
+		registration, err := p.informer.AddEventHandler(c.tally.handler())
+		if err != nil {
+			return err
+		}
+		p.counted = registration.HasSynced
 	}
 	return nil
 }
@@ -193,7 +228,7 @@ func (c *Caches) NeedLeaderElection() bool { return false }
 // Synced reports whether every kind has been read once.
 func (c *Caches) Synced() bool {
 	for _, p := range c.parts {
-		if p.informer != nil && !p.informer.HasSynced() {
+		if !p.synced() {
 			return false
 		}
 	}
@@ -203,7 +238,7 @@ func (c *Caches) Synced() bool {
 // WaitForSync returns once Synced does, or when ctx ends.
 func (c *Caches) WaitForSync(ctx context.Context) error {
 	for _, p := range c.parts {
-		if p.informer != nil && !cache.WaitForCacheSync(ctx.Done(), p.informer.HasSynced) {
+		if !cache.WaitForCacheSync(ctx.Done(), p.synced) {
 			return context.Cause(ctx)
 		}
 	}

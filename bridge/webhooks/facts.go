@@ -12,25 +12,16 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/plan/exclusion"
 )
 
-// usage counts what an Account has, without the object with the UID except. An
-// Account without quotas is not counted.
-func (c *Caches) usage(account *v1.Account, except string) plan.Usage {
+// usage is what an Account has. An Account without quotas is not counted.
+func (c *Caches) usage(account *v1.Account) plan.Usage {
+	var sum plan.Usage
 	if account == nil || account.Spec.Quotas == nil {
-		return plan.Usage{}
+		return sum
 	}
-	ns := account.Namespace
-	providers := c.providers.by(byAccount, ns, account.Name)
-	networks := func(yield func(*v1.Network) bool) {
-		for p := range providers {
-			for n := range c.networks.by(byProvider, ns, p.Name) {
-				if !yield(n) {
-					return
-				}
-			}
-		}
+	for p := range c.providers.by(byAccount, account.Namespace, account.Name) {
+		sum = sum.Plus(c.tally.of(account.Namespace, p.Name))
 	}
-	// One pass over all Clusters costs less than one look-up for each Network.
-	return plan.CountUsage(account.Name, providers, networks, c.clusters.all(), except)
+	return sum
 }
 
 // behind are the objects behind a Network; nil for what does not exist.
@@ -88,14 +79,30 @@ func (c *Caches) networkFacts(ctx context.Context, old, n *v1.Network, o plan.Op
 	if old != nil || b.provider == nil {
 		return f, nil
 	}
-	f.Options.Usage = c.usage(b.account, string(n.UID))
+	f.Options.Usage = c.usage(b.account)
 	f.Options.ShootHolders = admission.ShootHolders(n, b.provider, o, c.networks.by(byShoot, n.Namespace, shootName(n)),
 		func(other *v1.Network) *v1.Provider {
 			p, _ := c.providers.cached(other.Namespace, string(other.Spec.Provider))
 			return p
 		}, false)
-	f.Neighbours = c.networks.by(byRegion, n.Namespace, regionKey(n))
+	f.Neighbours = c.neighbours(n)
 	return f, nil
+}
+
+// neighbours are the Networks of the same Provider and region whose range may
+// overlap that of n.
+func (c *Caches) neighbours(n *v1.Network) iter.Seq[*v1.Network] {
+	return func(yield func(*v1.Network) bool) {
+		seen := map[string]bool{}
+		for _, key := range rangeKeys(n) {
+			for other := range c.networks.by(byRange, n.Namespace, key) {
+				if !seen[other.Name] && !yield(other) {
+					return
+				}
+				seen[other.Name] = true
+			}
+		}
+	}
 }
 
 func (c *Caches) clusterFacts(ctx context.Context, old, o *v1.Cluster, opts Options) (f admission.ClusterFacts, err error) {
@@ -108,8 +115,11 @@ func (c *Caches) clusterFacts(ctx context.Context, old, o *v1.Cluster, opts Opti
 		return f, err
 	}
 	f.Provider, f.Type, f.Account = b.provider, b.pt, b.account
-	if old == nil || admission.Grows(old, o) {
-		f.Options.Usage = c.usage(b.account, string(o.UID))
+	switch {
+	case old == nil:
+		f.Options.Usage = c.usage(b.account)
+	case admission.Grows(old, o):
+		f.Options.Usage = c.usage(b.account).Minus(plan.ClusterUsage(old))
 	}
 	if old != nil && admission.Disturbs(old, o) {
 		f.Running = c.running(old)

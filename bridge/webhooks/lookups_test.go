@@ -99,13 +99,13 @@ func TestLookUps(t *testing.T) {
 			mutate: []string{"GET Account", "GET Provider", "GET ProviderType"}, // Provider; zones of the ProviderType
 			// Provider, Networks of the project; regions and ranges of the
 			// ProviderType; what the Account has
-			create: []string{"GET Account", "GET Provider", "GET ProviderType", "LIST Cluster", "LIST Network", "LIST Provider"},
+			create: []string{"GET Account", "GET Provider", "GET ProviderType", "LIST Network", "LIST Provider"},
 			update: []string{"GET Account", "GET Provider", "GET ProviderType"},
 		},
 		v1.KindCluster: {
 			mutate: []string{"GET Network"}, // Network
 			// Network, Provider; classes of the ProviderType; what the Account has
-			create: []string{"GET Account", "GET Network", "GET Provider", "GET ProviderType", "LIST Cluster", "LIST Network", "LIST Provider"},
+			create: []string{"GET Account", "GET Network", "GET Provider", "GET ProviderType", "LIST Provider"},
 			update: []string{"GET Account", "GET Network", "GET Provider", "GET ProviderType"},
 		},
 		v1.KindNetworkPeer: {

@@ -82,6 +82,10 @@ func patched(o v1.Object, raw []byte, d admission.Defaults) webhook.Response {
 	set := func(path string, value any) {
 		patch = append(patch, jsonpatch.NewOperation("add", path, value))
 	}
+	metadata, spec := parts(raw)
+	if !metadata {
+		return webhook.Allowed("").WithWarnings(d.Warnings...) // no API server sends this
+	}
 	addMap(set, "/metadata/labels", len(o.GetLabels()) == 0, d.Labels)
 	addMap(set, "/metadata/annotations", len(o.GetAnnotations()) == 0, d.Annotations)
 	switch {
@@ -91,7 +95,7 @@ func patched(o v1.Object, raw []byte, d admission.Defaults) webhook.Response {
 	default:
 		set("/metadata/finalizers/-", d.Finalizer)
 	}
-	if len(d.Spec) > 0 && hasSpec(raw) {
+	if spec {
 		for _, f := range d.Spec {
 			set("/spec/"+escape(f.Name), f.Value)
 		}
@@ -116,9 +120,14 @@ func addMap(set func(string, any), path string, none bool, values map[string]str
 // escape escapes a key for a JSON pointer.
 func escape(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }
 
-func hasSpec(raw []byte) bool {
+// parts reports which parts of an object there are to add something to.
+func parts(raw []byte) (metadata, spec bool) {
 	var o struct {
-		Spec map[string]json.RawMessage `json:"spec"`
+		Metadata map[string]json.RawMessage `json:"metadata"`
+		Spec     map[string]json.RawMessage `json:"spec"`
 	}
-	return json.Unmarshal(raw, &o) == nil && o.Spec != nil
+	if json.Unmarshal(raw, &o) != nil {
+		return false, false
+	}
+	return o.Metadata != nil, o.Spec != nil
 }

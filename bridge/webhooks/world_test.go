@@ -140,6 +140,7 @@ func (w *world) put(o v1.Object) {
 	for _, p := range w.caches.parts {
 		if p.kind == kindOf(o) {
 			require.NoError(w.t, p.indexer().Add(slimmed))
+			w.caches.tally.put(slimmed)
 			return
 		}
 	}
