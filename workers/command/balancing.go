@@ -27,6 +27,7 @@ type balancer struct {
 	activities *balancing.Activities
 	events     record.EventBroadcaster
 	sink       *typedcorev1.EventSinkImpl
+	synced     chan struct{} // closed when the cache is
 }
 
 // wantsBalancing tells whether a worker of these queues serves Balancers.
@@ -48,7 +49,7 @@ func newBalancer(kubeconfig string) (*balancer, error) {
 	if err := balancing.AddToScheme(scheme); err != nil {
 		return nil, err
 	}
-	b := &balancer{}
+	b := &balancer{synced: make(chan struct{})}
 	if b.cache, err = balancing.NewInformerCache(rest.CopyConfig(rc), scheme); err != nil {
 		return nil, err
 	}
@@ -83,6 +84,7 @@ func (b *balancer) serve(ctx context.Context, o workers.Options) error {
 	running := false
 	err := b.cache.Run(ctx, o.Log, func() {
 		running = true
+		close(b.synced)
 		go func() {
 			served <- workers.Run(ctx, o)
 			cancel() // without a worker the cache is of no use

@@ -13,6 +13,7 @@ import (
 	temporalclient "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/tidbcloud/infra-orchestrator/internal/runtime"
@@ -116,7 +117,11 @@ func run(ctx context.Context, o *options) error {
 	if cfg.ConfigService.URL == "" && !onlyBalancing(o.queues) {
 		return errors.New("no config-service: set configService.url in --config, or CONFIG_SERVICE_URL")
 	}
-	topts, err := runtime.TemporalOptions(log, nil)
+	sdkMetrics, err := runtime.TemporalMetrics(metrics.Registry)
+	if err != nil {
+		return err
+	}
+	topts, err := runtime.TemporalOptions(log, sdkMetrics)
 	if err != nil {
 		return err
 	}
@@ -136,7 +141,7 @@ func run(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
-	readiness := &runtime.Readiness{Temporal: temporal.WorkflowService(), Namespace: topts.Namespace, Sync: s.sync}
+	readiness := &runtime.Readiness{Temporal: temporal.WorkflowService(), Namespace: topts.Namespace, Sync: s.ready}
 	serve := &server{options: o, systems: s, temporal: temporal, namespace: topts.Namespace, audit: auditLog, log: log}
 	if err := errors.Join(
 		s.manager.Add(readiness), s.manager.Add(serve),

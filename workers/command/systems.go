@@ -161,6 +161,20 @@ func (s *systems) sync(ctx context.Context) error {
 	return nil
 }
 
+// ready returns when the worker can do what it is there for. Balancers count if
+// it is there for nothing else: otherwise a cluster without them is no fault.
+func (s *systems) ready(ctx context.Context) error {
+	if s.garden != nil {
+		return s.sync(ctx)
+	}
+	select {
+	case <-s.balancer.synced:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 func (s *systems) registrars() []workers.Registrar {
 	return []workers.Registrar{s.management, s.gardenActs, s.aws, s.shoots, s.config}
 }

@@ -103,7 +103,8 @@ func (s *sweep) apply(ctx workflow.Context, changes []contract.BalancerChange, c
 
 func (s *sweep) applyOne(ctx workflow.Context, c contract.BalancerChange) {
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue: contract.QueueBalancing, Summary: c.String() + ": " + c.Summary,
+		// The id stands in the audit log, too: one activity a Balancer and run.
+		ActivityID: c.String(), TaskQueue: contract.QueueBalancing, Summary: c.String() + ": " + c.Summary,
 		StartToCloseTimeout: applyTimeout, ScheduleToCloseTimeout: changeTimeout, HeartbeatTimeout: heartbeatTimeout,
 		RetryPolicy: &sdktemporal.RetryPolicy{MaximumAttempts: attempts},
 	})
