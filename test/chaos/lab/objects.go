@@ -138,11 +138,16 @@ func (l *Lane) AwaitGeneration(ctx context.Context, key invariants.Key, g int64)
 	return l.await(ctx, key, func(o v1.Object) bool { return o != nil && o.GetGeneration() >= g && invariants.IsReady(o) })
 }
 
-// AwaitGone waits until the object does not exist. An operation that stalls
-// meanwhile is an error.
+// AwaitGone waits until the object does not exist and its workflow has ended
+// well. An operation that stalls meanwhile is an error.
 func (l *Lane) AwaitGone(ctx context.Context, key invariants.Key) error {
-	_, err := l.await(ctx, key, func(o v1.Object) bool { return o == nil })
-	return err
+	if _, err := l.await(ctx, key, func(o v1.Object) bool { return o == nil }); err != nil {
+		return err
+	}
+	if err := l.Stack.Temporal.GetWorkflow(ctx, WorkflowID(key), "").Get(ctx, nil); err != nil {
+		return fmt.Errorf("%s is gone, but its workflow does not end well: %w", key, err)
+	}
+	return nil
 }
 
 func (l *Lane) await(ctx context.Context, key invariants.Key, wanted func(v1.Object) bool) (v1.Object, error) {
