@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
@@ -115,7 +116,11 @@ func run(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
-	temporalOptions, err := runtime.TemporalOptions(log, nil)
+	sdkMetrics, err := runtime.TemporalMetrics(metrics.Registry)
+	if err != nil {
+		return err
+	}
+	temporalOptions, err := runtime.TemporalOptions(log, sdkMetrics)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ const quiet = 15 * time.Minute
 const quietPause = 10 * time.Second
 
 // metricStalls counts stalls by operation, step and fault class.
-const metricStalls = "infra_operation_stalls"
+const metricStalls = "infra_operation_stalls_total"
 
 // passing says whether a failure may pass unseen: the step runs again.
 func (o *operation) passing(ctx workflow.Context, s Step, f *faults.Fault) bool {
