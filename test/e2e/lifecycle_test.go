@@ -42,6 +42,7 @@ func TestLifecycle(t *testing.T) {
 	t.Run("AnswersWereLost", answersWereLost)
 	t.Run("NothingTwice", nothingTwice)
 	t.Run("NoOp", noOp)
+	t.Run("OnCall", onCall)
 	t.Run("Temporal", temporalShowsIt)
 	t.Run("Events", eventsTellIt)
 	t.Run("Delete", deleteAll)
