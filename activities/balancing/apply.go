@@ -87,7 +87,11 @@ func (a *Activities) planLive(ctx context.Context, b *v1alpha1.Balancer) (round.
 	}
 	wg.Wait()
 	read := func(i int) round.Target { return scales[i].target(b.Spec.Targets[i].ScaleTargetRef) }
-	return planOne(b, read, indexPods(a.Cache, b.Namespace, selectorsOf(scales)...), a.now()), scales
+	keys := make([]string, len(scales))
+	for i, t := range b.Spec.Targets {
+		keys[i] = keyOf(t.ScaleTargetRef)
+	}
+	return planOne(b, read, indexPods(a.Cache, b.Namespace, keys, selectorsOf(scales)...), a.now()), scales
 }
 
 // selectorsOf parses the selectors of the scales; none if one of them cannot be

@@ -27,7 +27,7 @@ func TestTrim(t *testing.T) {
 	w.cache.balancers = append(w.cache.balancers, b)
 	before := w.planned(t)
 	require.Len(t, before.Changes, 2)
-	ordinals := indexPods(w.cache, "default").owned["StatefulSet.apps/db"]
+	ordinals := indexPods(w.cache, "default", []string{"StatefulSet.apps/db"}).owned["StatefulSet.apps/db"]
 
 	for _, o := range w.cache.workloads {
 		_, err := Trim(o)
@@ -40,7 +40,7 @@ func TestTrim(t *testing.T) {
 		require.Empty(t, p.Annotations)
 	}
 	require.Equal(t, before, w.planned(t))
-	require.Equal(t, ordinals, indexPods(w.cache, "default").owned["StatefulSet.apps/db"])
+	require.Equal(t, ordinals, indexPods(w.cache, "default", []string{"StatefulSet.apps/db"}).owned["StatefulSet.apps/db"])
 	require.EqualValues(t, 0, ordinals[0].Ordinal)
 
 	b.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}

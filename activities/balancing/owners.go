@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -25,7 +26,8 @@ const maxOwners = 4
 // not its pod, whatever its labels are. Of other kinds we do not know how they
 // own pods; labels then decide among the pods that nobody else owns.
 type podIndex struct {
-	owned map[string][]round.Pod // by key of each owner on the way up
+	// owned are pods by the key of each owner on the way up that is a target.
+	owned map[string][]round.Pod
 	// early are pods whose way up is not in the cache yet, or no longer.
 	early []loosePod
 	// foreign are pods without a controller, or under one of another kind.
@@ -38,11 +40,15 @@ type loosePod struct {
 	way way
 }
 
-// indexPods indexes the pods of a namespace, or those that one of the selectors
-// matches. Other pods are nobody's replicas anyway; leaving them out makes it
-// cheap to look for one Balancer in a namespace with many pods.
-func indexPods(c Cache, namespace string, selectors ...labels.Selector) *podIndex {
-	x := &podIndex{owned: map[string][]round.Pod{}}
+// indexPods indexes the pods of a namespace for the targets with these keys;
+// with selectors, only the pods that one of them matches. Other pods are nobody's
+// replicas anyway; leaving them out makes it cheap to look for one Balancer in a
+// namespace with many pods.
+func indexPods(c Cache, namespace string, targets []string, selectors ...labels.Selector) *podIndex {
+	x := &podIndex{owned: make(map[string][]round.Pod, len(targets))}
+	for _, key := range targets {
+		x.owned[key] = nil
+	}
 	ways := map[string]way{} // of ReplicaSets and StatefulSets: many pods share one
 	for _, p := range c.Pods(namespace) {
 		if len(selectors) == 0 || slices.ContainsFunc(selectors, func(s labels.Selector) bool { return s.Matches(labels.Set(p.Labels)) }) {
@@ -79,8 +85,10 @@ func (x *podIndex) add(c Cache, p *corev1.Pod, ways map[string]way) {
 		pod.Ordinal = ordinal(p.Name, w.firstOrdinal)
 	}
 	for _, key := range w.keys {
-		pod.Owner = key
-		x.owned[key] = append(x.owned[key], pod)
+		if pods, isTarget := x.owned[key]; isTarget {
+			pod.Owner = key
+			x.owned[key] = append(pods, pod)
+		}
 	}
 	pod.Owner = ""
 	switch {
@@ -164,6 +172,11 @@ func groupKind(apiVersion, kind string) schema.GroupKind {
 // key identifies a scalable object in its namespace, in the way of kubectl:
 // "Deployment.apps/web".
 func key(kind schema.GroupKind, name string) string { return kind.String() + "/" + name }
+
+// keyOf is the key of a target.
+func keyOf(ref autoscalingv2.CrossVersionObjectReference) string {
+	return key(groupKind(ref.APIVersion, ref.Kind), ref.Name)
+}
 
 func podOf(p *corev1.Pod) round.Pod {
 	out := round.Pod{Labels: p.Labels, Pod: balancing.Pod{

@@ -90,7 +90,7 @@ func TestOrdinals(t *testing.T) {
 	set := &appsv1.StatefulSet{ObjectMeta: named("default", "db"), Spec: appsv1.StatefulSetSpec{Ordinals: &appsv1.StatefulSetOrdinals{Start: 5}}}
 	m.workloads["StatefulSet/default/db"] = set
 	m.pod(set, "StatefulSet", "db-6", "db", func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse })
-	pods := indexPods(m, "default").owned["StatefulSet.apps/db"]
+	pods := indexPods(m, "default", []string{"StatefulSet.apps/db"}).owned["StatefulSet.apps/db"]
 	require.Len(t, pods, 1)
 	require.EqualValues(t, 1, pods[0].Ordinal)
 	require.False(t, pods[0].Ready)

@@ -19,13 +19,19 @@ import (
 type snapshot struct {
 	cache   Cache
 	targets targetReader
+	keys    map[string][]string  // of targets, by namespace
 	pods    map[string]*podIndex // by namespace, made when first asked for
 	now     time.Time
 }
 
 // look takes a snapshot for these Balancers.
 func (a *Activities) look(ctx context.Context, balancers []*v1alpha1.Balancer) *snapshot {
-	s := &snapshot{cache: a.Cache, targets: targetReader{cache: a.Cache}, pods: map[string]*podIndex{}, now: a.now()}
+	s := &snapshot{cache: a.Cache, targets: targetReader{cache: a.Cache}, keys: map[string][]string{}, pods: map[string]*podIndex{}, now: a.now()}
+	for _, b := range balancers {
+		for _, t := range b.Spec.Targets {
+			s.keys[b.Namespace] = append(s.keys[b.Namespace], keyOf(t.ScaleTargetRef))
+		}
+	}
 	s.targets.prefetch(ctx, a.Scales, balancers)
 	return s
 }
@@ -33,7 +39,7 @@ func (a *Activities) look(ctx context.Context, balancers []*v1alpha1.Balancer) *
 func (s *snapshot) podsOf(namespace string) *podIndex {
 	x, ok := s.pods[namespace]
 	if !ok {
-		x = indexPods(s.cache, namespace)
+		x = indexPods(s.cache, namespace, s.keys[namespace])
 		s.pods[namespace] = x
 	}
 	return x

@@ -139,6 +139,11 @@ func replicasOf(n *int32) int32 {
 // selectorOf prints a selector as the API server does in status.selector of a
 // scale. It has validated it.
 func selectorOf(s *metav1.LabelSelector) string {
+	if s != nil && len(s.MatchExpressions) == 0 && len(s.MatchLabels) == 1 { // most are so
+		for k, v := range s.MatchLabels {
+			return k + "=" + v
+		}
+	}
 	selector, err := metav1.LabelSelectorAsSelector(s)
 	if err != nil {
 		return ""
