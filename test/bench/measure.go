@@ -11,8 +11,12 @@ import (
 	"path/filepath"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
+
+	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	"github.com/tidbcloud/infra-orchestrator/api/temporal"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+	"github.com/tidbcloud/infra-orchestrator/test/bench/internal/bare"
 	"github.com/tidbcloud/infra-orchestrator/test/bench/internal/load"
 	"github.com/tidbcloud/infra-orchestrator/test/bench/internal/report"
 	"github.com/tidbcloud/infra-orchestrator/test/bench/internal/stack"
@@ -186,7 +190,33 @@ func (g *rig) histories(ctx context.Context, into map[string]int64) error {
 		}
 		into[what] = int64(d.HistoryLength)
 	}
+	for kind := range shapes {
+		name := string(kind[0]) + "0"
+		shape, err := g.shapeOf(ctx, temporal.OperationID(temporal.ObjectID(kind, load.Namespace, name), "create", 1, 1))
+		if err != nil {
+			return err
+		}
+		shapes[kind] = shape
+	}
 	return nil
+}
+
+// shapeOf counts the activities of an operation.
+func (g *rig) shapeOf(ctx context.Context, id string) (s bare.Shape, err error) {
+	for it := g.temporal.GetWorkflowHistory(ctx, id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); it.HasNext(); {
+		e, err := it.Next()
+		if err != nil {
+			return s, err
+		}
+		switch a := e.GetActivityTaskScheduledEventAttributes(); {
+		case a == nil:
+		case a.GetTaskQueue().GetName() == contract.QueueWaits:
+			s.Waits++
+		default:
+			s.Quick++
+		}
+	}
+	return s, nil
 }
 
 // profile takes a CPU profile at the beginning of a phase, and a heap profile

@@ -30,6 +30,7 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/internal/runtime"
 	"github.com/tidbcloud/infra-orchestrator/test/bench/internal/count"
 	"github.com/tidbcloud/infra-orchestrator/test/bench/internal/nullcloud"
+	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
 )
 
 // Modes of a subject.
@@ -103,7 +104,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	if o.TemporalAddress != "" {
 		var err error
-		s.temporal, err = sdk.Dial(sdk.Options{HostPort: o.TemporalAddress, Namespace: o.Namespace, Logger: s.log, MetricsHandler: s.metrics.Handler()})
+		s.temporal, err = sdk.Dial(s.temporalOptions())
 		if err != nil {
 			return fmt.Errorf("temporal: %w", err)
 		}
@@ -113,6 +114,16 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	return s.serve(ctx)
+}
+
+// temporalOptions are the SDK's defaults, with what our worker adds to them
+// (workers/command) where it is the one that is measured.
+func (s *subject) temporalOptions() sdk.Options {
+	opts := sdk.Options{HostPort: s.o.TemporalAddress, Namespace: s.o.Namespace, Logger: s.log, MetricsHandler: s.metrics.Handler()}
+	if s.o.Mode == ModeProduct {
+		opts.ContextPropagators = append(opts.ContextPropagators, lifecycle.Propagator())
+	}
+	return opts
 }
 
 func (s *subject) serve(ctx context.Context) error {
