@@ -115,7 +115,8 @@ func TestAnyValidClusterFitsItsSchemas(t *testing.T) {
 		require.NoError(t, err)
 		larger := shoot.DeepCopy()
 		for _, c := range p.Components {
-			for _, shape := range c.Pools {
+			for i, shape := range c.Pools {
+				shape.Name = fmt.Sprintf("%s-%05d", c.PoolGroup, i) // as long as they are
 				pool, err := builders.WorkerPoolOn(shoot.Spec.Provider.Type, shape)
 				require.NoError(t, err)
 				larger.Spec.Provider.Workers = append(larger.Spec.Provider.Workers, *pool)

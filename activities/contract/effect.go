@@ -19,10 +19,10 @@ const (
 // effects by the verb that an activity's name begins with, after its system:
 // the names follow the rules of this package, so the verb says it.
 var effects = map[string]Effect{
-	"Discover": Reads, "Fetch": Reads, "List": Reads, "Observe": Reads, "Plan": Reads, "Read": Reads, "Sweep": Reads,
+	"Allocate": Reads, "Discover": Reads, "Fetch": Reads, "List": Reads, "Observe": Reads, "Plan": Reads, "Read": Reads, "Sweep": Reads,
 	"Verify": Reads, "Wait": Reads,
 	"Acquire": Tells, "Apply": Tells, "Release": Tells,
-	"Answer": Mutates, "Bootstrap": Mutates, "Clean": Mutates, "Delete": Mutates, "Ensure": Mutates, "Remove": Mutates, "Retry": Mutates,
+	"Answer": Mutates, "Bootstrap": Mutates, "Clean": Mutates, "Delete": Mutates, "Ensure": Mutates, "Remove": Mutates, "Retire": Mutates, "Retry": Mutates,
 }
 
 // EffectOf derives an activity's effect from its name, such as

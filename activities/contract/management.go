@@ -193,7 +193,9 @@ type NetworkPlan struct {
 
 // MachinePool is a worker pool of a Shoot.
 type MachinePool struct {
-	Name        string            `json:"name"` // at most 15 characters
+	// Name has at most 15 characters. The plan of a Cluster leaves it empty:
+	// AllocateWorkerPools gives it.
+	Name        string            `json:"name,omitempty"`
 	MachineType string            `json:"machineType"`
 	Minimum     int32             `json:"minimum"`
 	Maximum     int32             `json:"maximum"`
@@ -255,15 +257,17 @@ type ClusterPlan struct {
 
 // Component is one TiDB component of a Cluster.
 type Component struct {
-	Name         string        `json:"name"` // pd, tikv, tidb, tiflash
-	Replicas     int32         `json:"replicas"`
-	MachineClass string        `json:"machineClass"`
-	VCPU         int32         `json:"vcpu"`
-	Memory       string        `json:"memory"`
-	StorageSize  string        `json:"storageSize,omitempty"`
-	StorageClass string        `json:"storageClass,omitempty"` // in the shoot: <class>-<id8>
-	DiskType     string        `json:"diskType,omitempty"`     // gp3, io1, ...
-	IOPS         int32         `json:"iops,omitempty"`
-	Throughput   int32         `json:"throughput,omitempty"`
-	Pools        []MachinePool `json:"pools"` // one for each zone
+	Name         string `json:"name"` // pd, tikv, tidb, tiflash
+	Replicas     int32  `json:"replicas"`
+	MachineClass string `json:"machineClass"`
+	VCPU         int32  `json:"vcpu"`
+	Memory       string `json:"memory"`
+	StorageSize  string `json:"storageSize,omitempty"`
+	StorageClass string `json:"storageClass,omitempty"` // in the shoot: <class>-<id8>
+	DiskType     string `json:"diskType,omitempty"`     // gp3, io1, ...
+	IOPS         int32  `json:"iops,omitempty"`
+	Throughput   int32  `json:"throughput,omitempty"`
+	// PoolGroup is the first part of the names of its pools, such as kv-0f3a9c.
+	PoolGroup string        `json:"poolGroup,omitempty"`
+	Pools     []MachinePool `json:"pools"` // one for each zone
 }

@@ -366,18 +366,6 @@ func TestWorkerPoolsFollowTheShootsCloud(t *testing.T) {
 	require.True(t, faults.Is(err, faults.Invalid), "%v", err)
 }
 
-func TestMergeKeepsWhatGardenerFilledIn(t *testing.T) {
-	in := contract.WorkerPoolsInput{Cluster: contract.ObjectRef{ID: "f"}}
-	image := &gardencorev1beta1.ShootMachineImage{Name: "gardenlinux", Version: new("1592.4.0")}
-	have := []gardencorev1beta1.Worker{{Name: "kv", Minimum: 1, Maximum: 1, Labels: map[string]string{contract.LabelPoolOwner: "f"}, Machine: gardencorev1beta1.Machine{Type: "m5.large", Image: image}}}
-	want := []gardencorev1beta1.Worker{{Name: "kv", Minimum: 2, Maximum: 2, Labels: map[string]string{contract.LabelPoolOwner: "f"}, Machine: gardencorev1beta1.Machine{Type: "m5.2xlarge"}, Volume: &gardencorev1beta1.Volume{VolumeSize: "50Gi"}}}
-	out, err := mergePools(in, have, want)
-	require.NoError(t, err)
-	require.Equal(t, image, out[0].Machine.Image)
-	require.Equal(t, "m5.2xlarge", out[0].Machine.Type)
-	require.Equal(t, int32(1), have[0].Minimum, "the input is not changed")
-}
-
 func TestStatusOf(t *testing.T) {
 	a := activities(t, interceptor.Funcs{})
 	_, err := a.EnsureShoot(context.Background(), networkPlan())

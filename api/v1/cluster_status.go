@@ -28,6 +28,12 @@ type ClusterStatus struct {
 	// Encryption is the key in use.
 	// +optional
 	Encryption *EncryptionStatus `json:"encryption,omitempty"`
+	// Pools are the worker pools of its components in the Shoot, one a zone for
+	// each component. A name is here before the pool is.
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	Pools []WorkerPool `json:"pools,omitempty"`
 	// PausedAt is when the Cluster was paused.
 	// +optional
 	PausedAt *metav1.Time `json:"pausedAt,omitempty"`
@@ -41,6 +47,28 @@ type ClusterStatus struct {
 	// LastStorageChangeAt is when volumes last changed.
 	// +optional
 	LastStorageChangeAt *StorageChanges `json:"lastStorageChangeAt,omitempty"`
+}
+
+// WorkerPool is a worker pool of the Shoot that one component has in one zone.
+type WorkerPool struct {
+	// Name in the Shoot's spec.provider.workers, such as kv-0f3a9c-x7k2p. A pool
+	// keeps its name for life; another machine class means another pool.
+	Name string `json:"name"`
+	// Component that has it: pd, tidb, tikv, tiflash.
+	// +optional
+	Component string `json:"component,omitempty"`
+	// Zone of its nodes.
+	// +optional
+	Zone string `json:"zone,omitempty"`
+	// MachineType of its nodes, such as m5.xlarge.
+	// +optional
+	MachineType string `json:"machineType,omitempty"`
+	// Nodes that it is to have.
+	// +optional
+	Nodes int32 `json:"nodes,omitempty"`
+	// Retiring says that it goes as soon as its successor has taken over.
+	// +optional
+	Retiring bool `json:"retiring,omitempty"`
 }
 
 // ObservedCluster is what runs.

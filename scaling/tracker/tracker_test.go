@@ -188,3 +188,33 @@ func BenchmarkRound(b *testing.B) {
 		}
 	}
 }
+
+// Who runs again with the same seed and the same known names gets the same names, of the length that was asked for.
+func TestDerivedSuffixes(t *testing.T) {
+	allocate := func(seed string, taken ...string) (names []string) {
+		f := NewWithSuffix(Derived(seed, 5))
+		for _, name := range taken {
+			f.Tracker("tikv").Track("ns", name, "")
+		}
+		a := f.AllocateFactory("tikv").New("ns", "kv")
+		for i := range 3 {
+			names = append(names, a.Allocate(i))
+		}
+		return names
+	}
+	first := allocate("cluster/1")
+	for _, name := range first {
+		if !regexp.MustCompile("^kv-[a-z0-9]{5}$").MatchString(name) {
+			t.Errorf("name %q", name)
+		}
+	}
+	if again := allocate("cluster/1"); !slices.Equal(first, again) {
+		t.Errorf("%v, then %v", first, again)
+	}
+	if other := allocate("cluster/2"); slices.ContainsFunc(other, func(n string) bool { return slices.Contains(first, n) }) {
+		t.Errorf("two seeds share names: %v, %v", first, other)
+	}
+	if next := allocate("cluster/1", first[1]); next[0] != first[0] || next[1] != first[2] {
+		t.Errorf("a taken name is not drawn past: %v, %v", first, next)
+	}
+}

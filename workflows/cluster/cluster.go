@@ -41,6 +41,7 @@ type cluster struct {
 	in      lifecycle.Input
 	plan    contract.ClusterPlan
 	hash    string // of the config-service's answer, one for the whole operation
+	workers contract.WorkerPools
 	keyARN  string
 	roleARN string
 	address contract.ServiceAddress
@@ -71,13 +72,9 @@ func (c *cluster) role() contract.RoleInput {
 	}
 }
 
-// pools are the worker pools of all components.
+// pools are the worker pools of all components, once they are allocated.
 func (c *cluster) pools() contract.WorkerPoolsInput {
-	in := contract.WorkerPoolsInput{Cluster: c.in.Object, Shoot: c.plan.Shoot}
-	for _, one := range c.plan.Components {
-		in.Pools = append(in.Pools, one.Pools...)
-	}
-	return in
+	return contract.WorkerPoolsInput{Cluster: c.in.Object, Shoot: c.plan.Shoot, Pools: c.workers.Pools, Retire: c.workers.Retire}
 }
 
 func (c *cluster) endpointService() contract.EndpointServiceInput {

@@ -31,12 +31,14 @@ func (c *cluster) ensureSteps() []lifecycle.Step {
 		{Name: "FetchConfig", Doc: "ask the config-service for this version's configuration", Run: c.fetchConfig},
 		{Name: "EnsureKey", Doc: "KMS key and alias", Run: c.ensureKey, Undo: c.remove(key)},
 		{Name: "EnsureRole", Doc: "IAM role for the database's pods", Run: c.ensureRole, Undo: c.remove(role)},
+		{Name: "AllocateWorkerPools", Doc: "choose worker pools and their names", Run: c.allocateWorkerPools},
 		{Name: "EnsureWorkerPools", Doc: "worker pools in the Shoot", Run: c.ensureWorkerPools, Undo: c.remove(workerPools)},
 		{Name: "WaitWorkerPools", Doc: "Gardener to add the machines", Budget: 30 * time.Minute, Run: c.waitWorkerPools},
 		{Name: "EnsureStorageClasses", Doc: "storage classes with the cluster's key", Run: c.ensureStorageClasses, Undo: c.remove(storageClasses)},
 		{Name: "EnsureNamespace", Doc: "namespace, service accounts and secrets", Run: c.ensureNamespace, Undo: c.remove(namespace)},
 		{Name: "EnsureDatabase", Doc: "order the TidbCluster from the operator", Run: c.ensureDatabase, Undo: c.remove(database)},
 		{Name: "WaitDatabaseReady", Doc: "every component of the database to be ready", Budget: time.Hour, Limit: &c.plan.ClusterCreateTimeout, Run: c.waitDatabaseReady},
+		{Name: "RetireWorkerPools", Doc: "remove worker pools that others have replaced", Budget: time.Hour, Run: c.retireWorkerPools},
 		{Name: "EnsureRootPassword", Doc: "set the root password", Budget: 10 * time.Minute, Run: c.ensureRootPassword},
 		{Name: "EnsureLoadBalancer", Doc: "service and network load balancer", Budget: 15 * time.Minute, Run: c.ensureLoadBalancer, Undo: c.remove(loadBalancer)},
 		{Name: "EnsureEndpointService", Doc: "PrivateLink endpoint service", Budget: 15 * time.Minute, Run: c.ensureEndpointService, Undo: c.remove(endpointService), Skippable: true},
@@ -95,21 +97,6 @@ func (c *cluster) ensureRole(ctx workflow.Context) error {
 	role, err := lifecycle.Ensure(ctx, keyRole, contract.EnsureRole, c.role())
 	c.roleARN = role.ID
 	return err
-}
-
-func (c *cluster) ensureWorkerPools(ctx workflow.Context) error {
-	return lifecycle.WithLock(ctx, c.plan.Network, contract.LockShoot, func() error {
-		_, err := lifecycle.Ensure(ctx, keyPools, contract.EnsureWorkerPools, c.pools())
-		return err
-	})
-}
-
-func (c *cluster) waitWorkerPools(ctx workflow.Context) error {
-	if _, err := lifecycle.WaitShoot(ctx, contract.WaitShootReady, c.shootInput()); err != nil {
-		return err
-	}
-	lifecycle.SetCondition(ctx, v1.ConditionInfrastructureReady, true, "Ready", "key, role and machines exist")
-	return nil
 }
 
 func (c *cluster) ensureStorageClasses(ctx workflow.Context) error {

@@ -2,10 +2,12 @@ package workflowtest
 
 import (
 	"context"
+	"slices"
 
 	"go.temporal.io/sdk/activity"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 )
 
 // Register registers every activity of the contract.
@@ -94,7 +96,16 @@ func (w *World) registerGarden(r contract.Registry) {
 	fake(w, r, contract.WaitShootReady, shoot)
 	fake(w, r, contract.ObserveShoot, shoot)
 	none(w, r, contract.RetryShoot)
-	made(w, r, contract.EnsureWorkerPools)
+	// One pool is new, one is to be replaced, in every operation.
+	fake(w, r, contract.AllocateWorkerPools, func(in contract.AllocateWorkerPoolsInput) contract.WorkerPools {
+		if w.Allocate != nil {
+			return w.Allocate(in)
+		}
+		return contract.WorkerPools{Pools: []contract.MachinePool{{Name: "kv-012345-new00", Zones: []string{"us-west-2a"}, Dedicated: "tikv"}},
+			Retire: []string{"kv-012345-old00"}, Shrinks: true}
+	})
+	fake(w, r, contract.EnsureWorkerPools, func(in contract.WorkerPoolsInput) contract.Outcome { return w.poolsOf("ensure", in) })
+	fake(w, r, contract.RetireWorkerPools, func(in contract.WorkerPoolsInput) contract.Outcome { return w.poolsOf("retire", in) })
 	none(w, r, contract.DeleteWorkerPools)
 	none(w, r, contract.DeleteShoot)
 	none(w, r, contract.WaitShootGone)
@@ -121,4 +132,22 @@ func (w *World) registerShoot(r contract.Registry) {
 	none(w, r, contract.DeleteService)
 	made(w, r, contract.EnsureBackupSchedule)
 	none(w, r, contract.DeleteBackups)
+}
+
+// poolsOf notes which pools were asked for.
+func (w *World) poolsOf(verb string, in contract.WorkerPoolsInput) contract.Outcome {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, p := range in.Pools {
+		w.pools = append(w.pools, verb+" "+p.Name)
+	}
+	return contract.Outcome{Resource: v1.Resource{Provider: "test", Type: "WorkerPools", ID: "pools", State: v1.ResourcePresent}}
+}
+
+// Pools lists the worker pools that were ensured, and those that were there to
+// stay when others were retired, in order.
+func (w *World) Pools() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.pools)
 }

@@ -31,6 +31,8 @@ type World struct {
 	Shoot   contract.ShootStatus
 	// Mended, when set, is what WaitDependencies says at once.
 	Mended string
+	// Allocate, when set, names worker pools.
+	Allocate func(contract.AllocateWorkerPoolsInput) contract.WorkerPools
 	// Left is what sweeps find.
 	Left []v1.Resource
 	// Before runs before each activity that is not a telling, with its name and
@@ -43,6 +45,7 @@ type World struct {
 	statuses []contract.ObjectStatus
 	answers  []contract.VerbAnswer
 	vanished []string
+	pools    []string
 	answered chan struct{} // has an entry for each answer
 }
 

@@ -1,6 +1,8 @@
 package nullcloud
 
 import (
+	"fmt"
+
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 )
@@ -63,6 +65,18 @@ func (c *Cloud) garden() {
 	answer(c, contract.ObserveShoot, shootOf)
 	nothing(c, contract.RetryShoot)
 	answer(c, contract.EnsureWorkerPools, func(in contract.WorkerPoolsInput) contract.Outcome {
+		return present("garden", "WorkerPools", in.Shoot.String()+"/"+in.Cluster.ID8())
+	})
+	answer(c, contract.AllocateWorkerPools, func(in contract.AllocateWorkerPoolsInput) (out contract.WorkerPools) {
+		for _, one := range in.Components {
+			for i, p := range one.Pools {
+				p.Name = fmt.Sprintf("%s-%05d", one.PoolGroup, i)
+				out.Pools = append(out.Pools, p)
+			}
+		}
+		return out
+	})
+	answer(c, contract.RetireWorkerPools, func(in contract.WorkerPoolsInput) contract.Outcome {
 		return present("garden", "WorkerPools", in.Shoot.String()+"/"+in.Cluster.ID8())
 	})
 	nothing(c, contract.DeleteWorkerPools)

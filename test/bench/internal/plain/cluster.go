@@ -35,6 +35,7 @@ type cluster struct {
 	network         *v1.Network
 	plan            contract.ClusterPlan
 	hash            string
+	workers         contract.WorkerPools
 	keyARN, roleARN string
 	address         contract.ServiceAddress
 	lb              contract.LoadBalancer
@@ -114,7 +115,13 @@ func (c *cluster) ensureRole(ctx context.Context) error {
 }
 
 func (c *cluster) ensurePools(ctx context.Context) error {
-	_, err := made(ctx, c.job, "worker-pools", contract.EnsureWorkerPools, c.pools())
+	var err error
+	c.workers, err = nullcloud.Call(ctx, c.job.b.cloud, contract.AllocateWorkerPools, contract.AllocateWorkerPoolsInput{
+		Cluster: c.ref(), Shoot: c.plan.Shoot, Generation: c.plan.Generation, Components: c.plan.Components})
+	if err != nil {
+		return err
+	}
+	_, err = made(ctx, c.job, "worker-pools", contract.EnsureWorkerPools, c.pools())
 	return err
 }
 
@@ -234,11 +241,7 @@ func (c *cluster) database() contract.DatabaseInput {
 }
 
 func (c *cluster) pools() contract.WorkerPoolsInput {
-	in := contract.WorkerPoolsInput{Cluster: c.ref(), Shoot: c.plan.Shoot}
-	for _, one := range c.plan.Components {
-		in.Pools = append(in.Pools, one.Pools...)
-	}
-	return in
+	return contract.WorkerPoolsInput{Cluster: c.ref(), Shoot: c.plan.Shoot, Pools: c.workers.Pools}
 }
 
 func (c *cluster) endpoint() contract.EndpointServiceInput {
