@@ -60,7 +60,11 @@ func (c *cluster) preflight(ctx workflow.Context) error {
 	if _, err := lifecycle.Do(ctx, contract.VerifyAWSCredentials, c.plan.Account); err != nil {
 		return err
 	}
-	// From here on things may exist: a deletion goes by this field.
+	// From here on things may exist: a deletion goes by this field. What an
+	// earlier operation has published stays until it is observed anew.
+	if lifecycle.Published(ctx, "observed", &v1.ObservedCluster{}) {
+		return nil
+	}
 	return lifecycle.Publish(ctx, "observed", v1.ObservedCluster{})
 }
 

@@ -50,7 +50,11 @@ func (n *network) preflight(ctx workflow.Context) error {
 	if _, err := lifecycle.Do(ctx, contract.VerifyAWSCredentials, n.plan.Account); err != nil {
 		return err
 	}
-	// From here on things may exist: a deletion goes by this field.
+	// From here on things may exist: a deletion goes by this field. What an
+	// earlier operation has published stays until it is observed anew.
+	if lifecycle.Published(ctx, "shoot", &v1.NetworkShootStatus{}) {
+		return nil
+	}
 	return n.publishShoot(ctx, contract.ShootStatus{})
 }
 
