@@ -112,13 +112,9 @@ func (in inspector) keys(ctx context.Context) ([]control.Resource, error) {
 			if err != nil {
 				return nil, err
 			}
-			out, err := c.ListResourceTags(ctx, &kms.ListResourceTagsInput{KeyId: k.KeyId})
+			tags, err := keyTags(ctx, c, aws.ToString(k.KeyId))
 			if err != nil {
 				return nil, err
-			}
-			tags := map[string]string{}
-			for _, t := range out.Tags {
-				tags[aws.ToString(t.TagKey)] = aws.ToString(t.TagValue)
 			}
 			found = append(found, in.resource("kms/key", aws.ToString(k.KeyId), "", string(about.KeyMetadata.KeyState), tags))
 		}
@@ -133,21 +129,31 @@ func (in inspector) aliases(ctx context.Context) ([]control.Resource, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys, err := in.keys(ctx)
+	var found []control.Resource
+	for _, alias := range out.Aliases {
+		name := aws.ToString(alias.AliasName)
+		if strings.HasPrefix(name, "alias/aws/") {
+			continue
+		}
+		tags, err := keyTags(ctx, c, aws.ToString(alias.TargetKeyId))
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, in.resource("kms/alias", name, name, "", tags))
+	}
+	return found, nil
+}
+
+func keyTags(ctx context.Context, c *kms.Client, key string) (map[string]string, error) {
+	out, err := c.ListResourceTags(ctx, &kms.ListResourceTagsInput{KeyId: aws.String(key)})
 	if err != nil {
 		return nil, err
 	}
-	tags := map[string]map[string]string{}
-	for _, k := range keys {
-		tags[k.ID] = k.Tags
+	tags := map[string]string{}
+	for _, t := range out.Tags {
+		tags[aws.ToString(t.TagKey)] = aws.ToString(t.TagValue)
 	}
-	var found []control.Resource
-	for _, alias := range out.Aliases {
-		if name := aws.ToString(alias.AliasName); !strings.HasPrefix(name, "alias/aws/") {
-			found = append(found, in.resource("kms/alias", name, name, "", tags[aws.ToString(alias.TargetKeyId)]))
-		}
-	}
-	return found, nil
+	return tags, nil
 }
 
 func (in inspector) zones(ctx context.Context) ([]control.Resource, error) {

@@ -118,10 +118,12 @@ func (j *journey) judge(ctx context.Context, run *lab.Run, key invariants.Key, l
 		run.Left, err = j.lane.Left(ctx, last)
 		return err
 	}
-	if run.Twice, err = j.lane.Twice(ctx, now); err != nil {
+	all, err := j.lane.Checker.Inventory(ctx)
+	if err != nil {
 		return err
 	}
-	state, err := j.lane.State(ctx, now)
+	run.Twice = lab.Twice(all, now.GetAnnotations()[v1.AnnotationID])
+	state, err := lab.State(now, all)
 	if err != nil {
 		return err
 	}

@@ -289,9 +289,10 @@ func (v *verbs) pause(ctx context.Context, w wish, armed *lab.Armed) error {
 	if err != nil || o == nil {
 		return err
 	}
-	// The operation rests: what it has not begun it does not begin.
+	// The operation rests: what it has not begun it does not begin. What it would
+	// do takes less time than a look around.
 	trace := len(v.lane.Conductor.Trace())
-	if err := checker.Look(ctx); err != nil {
+	if _, err := checker.Inventory(ctx); err != nil {
 		return err
 	}
 	for _, p := range v.lane.Conductor.Trace()[trace:] {

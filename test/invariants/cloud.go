@@ -15,18 +15,59 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/test/stack"
 )
 
-// lookAround looks into the cloud now and then.
+// lookAround looks into the cloud now and then. On a machine that is busy it
+// looks less often: it must not be what makes it busy.
 func (c *Checker) lookAround(ctx context.Context) {
-	t := time.NewTicker(c.opts.Every)
-	defer t.Stop()
+	pause := c.opts.Every
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-t.C:
-			_ = c.Look(ctx)
+		case <-time.After(pause):
 		}
+		begin := time.Now()
+		_ = c.Look(ctx)
+		pause = max(c.opts.Every, 4*time.Since(begin))
 	}
+}
+
+// listing is one listing of the emulator, for all who wait for it.
+type listing struct {
+	done chan struct{}
+	all  []stack.Resource
+	err  error
+}
+
+// Inventory lists the AWS emulator, at a moment after the call. Listing is dear,
+// so those who ask while one listing is under way share the next.
+func (c *Checker) Inventory(ctx context.Context) ([]stack.Resource, error) {
+	c.mu.Lock()
+	l := c.next
+	if l == nil {
+		l = &listing{done: make(chan struct{})}
+		c.next = l
+		go c.list(l)
+	}
+	c.mu.Unlock()
+	select {
+	case <-l.done:
+		return l.all, l.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// list makes a listing as soon as the one before has ended.
+func (c *Checker) list(l *listing) {
+	c.listing.Lock()
+	defer c.listing.Unlock()
+	c.mu.Lock()
+	c.next = nil // whoever asks from now on gets the next one
+	c.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	l.all, l.err = c.opts.Stack.Inventory(ctx)
+	close(l.done)
 }
 
 // owners are the objects and Shoots that exist at one moment.
@@ -43,7 +84,7 @@ func (c *Checker) Look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	all, err := c.opts.Stack.Inventory(ctx)
+	all, err := c.Inventory(ctx)
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,10 @@ type Checker struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
+	listing sync.Mutex // held while the emulator is listed
+
 	mu         sync.Mutex
+	next       *listing // that has not begun yet
 	latest     map[Key]v1.Object
 	changed    chan struct{} // closed and replaced at each change
 	violations []string

@@ -20,7 +20,7 @@ import (
 
 // State describes a settled object and all that it has, without what differs
 // from one object to the next: what every run must end in.
-func (l *Lane) State(ctx context.Context, o v1.Object) (string, error) {
+func State(o v1.Object, all []stack.Resource) (string, error) {
 	c := o.Common()
 	lines := []string{"phase " + string(c.Phase)}
 	for _, x := range c.Conditions {
@@ -40,10 +40,6 @@ func (l *Lane) State(ctx context.Context, o v1.Object) (string, error) {
 		if _, isMap := value.(map[string]any); isMap && !slices.Contains(passing, field) {
 			lines = append(lines, "status."+field+": "+strings.Join(fields(value.(map[string]any)), ","))
 		}
-	}
-	all, err := l.Stack.Inventory(ctx)
-	if err != nil {
-		return "", err
 	}
 	for _, r := range all {
 		if r.Owner == o.GetAnnotations()[v1.AnnotationID] && !invariants.IsPending(r) {
@@ -85,16 +81,10 @@ func Twice(all []stack.Resource, owner string) (out []string) {
 	return out
 }
 
-// Twice lists what of an object exists more than once in AWS.
-func (l *Lane) Twice(ctx context.Context, o v1.Object) ([]string, error) {
-	all, err := l.Stack.Inventory(ctx)
-	return Twice(all, o.GetAnnotations()[v1.AnnotationID]), err
-}
-
 // Left lists what is left of an object that is gone: in AWS, in the garden, in
 // the shoot.
 func (l *Lane) Left(ctx context.Context, gone v1.Object) (left []string, err error) {
-	all, err := l.Stack.Inventory(ctx)
+	all, err := l.Checker.Inventory(ctx)
 	if err != nil {
 		return nil, err
 	}
