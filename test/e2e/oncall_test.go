@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -82,8 +83,28 @@ func onCall(t *testing.T) {
 	until(ctx, t, n2, func() bool { return isReady(n2) })
 
 	idleCostsNothing(ctx, t, n2)
+	newCredentialsWakeIt(ctx, t, n2)
 	pauseHoldsADeletion(ctx, t, n2)
 	require.Empty(t, owned(ctx, t, id))
+}
+
+// newCredentialsWakeIt lets AWS refuse the credentials, and mends that by
+// changing the Provider's Secret: nobody has to ask for a retry.
+func newCredentialsWakeIt(ctx context.Context, t *testing.T, n *v1.Network) {
+	t.Helper()
+	fault, err := world.AddFault(ctx, stack.Fault{Target: "aws", Kind: "error", Operation: "GetCallerIdentity", Codes: []string{"InvalidClientTokenId"}, Message: "The security token included in the request is invalid"})
+	require.NoError(t, err)
+	annotate(ctx, t, n, v1.AnnotationOperation, temporal.VerbReconcile)
+	until(ctx, t, n, func() bool { return n.Status.Operation.State == v1.OperationBlocked })
+	require.Equal(t, "Auth", n.Status.LastError.Class)
+	require.NoError(t, world.RemoveFault(ctx, fault))
+	p := provider()
+	require.NoError(t, world.Kube.Get(ctx, client.ObjectKeyFromObject(p), p))
+	secret := &corev1.Secret{ObjectMeta: named(p.Spec.Credentials.SecretRef.Name)}
+	start := time.Now()
+	annotate(ctx, t, secret, "example.com/rotated", "yes")
+	until(ctx, t, n, func() bool { return isReady(n) })
+	require.Less(t, time.Since(start), 2*time.Minute, "the slow timer of Auth is 8 minutes and more")
 }
 
 // idleCostsNothing looks at the history of an object workflow that rests, and

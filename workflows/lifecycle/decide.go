@@ -75,7 +75,7 @@ func unlessEnded(s contract.ObjectState, v Verb, asked string) decision {
 		return decision{action: actRun, verb: v}
 	}
 	how := " was cancelled"
-	if op.State == v1.OperationFailed { // see markFailed
+	if op.State == v1.OperationFailed { // see closeReport
 		how = " was ended from outside, as when it is terminated in the Temporal UI,"
 	}
 	return decision{action: actWait, verb: v, reason: string(op.State), text: string(v) + how + " at step " + op.Step + ": " + again}

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	sdk "go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	"github.com/tidbcloud/infra-orchestrator/api/temporal"
@@ -78,7 +80,7 @@ func (o *object) lost(ctx workflow.Context, r *running) bool {
 // last report precedes its end, so an active one here was started by an object
 // workflow that is no more, or was terminated; either way its end comes first.
 func (o *object) resume(ctx workflow.Context, s contract.ObjectState, in Input) (*running, error) {
-	if op := s.Operation; op != nil && (op.State == v1.OperationRunning || op.State == v1.OperationBlocked || op.State == v1.OperationCancelling) {
+	if op := s.Operation; op != nil && active(op) {
 		in.Verb, in.Generation = Verb(op.Type), op.Generation
 		r := &running{in: in, id: op.ID, ended: o.attach(ctx, op.ID), attached: true}
 		o.reconsider(ctx, r)
@@ -258,6 +260,9 @@ func (o *object) finish(ctx workflow.Context, r *running) error {
 	if rerr != nil || !s.Exists {
 		return rerr
 	}
+	if err := o.closeReport(ctx, s, r, err); err != nil {
+		return err
+	}
 	switch {
 	case err == nil && res.State == Succeeded && r.in.Verb != Delete:
 		ok := s.Generation == r.in.Generation && !s.Deleting
@@ -274,29 +279,51 @@ func (o *object) finish(ctx workflow.Context, r *running) error {
 	case sdk.IsCanceledError(err):
 		o.tell(ctx, s, v1.PhaseFailed, s.ObservedGeneration, o.ready(ctx, s.Generation, false, "Cancelled", r.in.Title()+" was cancelled: "+again))
 	default:
-		o.markFailed(ctx, s, err)
 		o.tell(ctx, s, v1.PhaseFailed, s.ObservedGeneration, o.ready(ctx, s.Generation, false, "OperationFailed", r.in.Title()+" ended: "+cause(err)+"; "+again))
 	}
 	return nil
 }
 
-// markFailed closes the report of an operation that could not do it itself,
-// since it was terminated.
-func (o *object) markFailed(ctx workflow.Context, s contract.ObjectState, err error) {
-	if s.Operation == nil {
-		return
+// closeReport closes the report of an operation that could not do it itself,
+// because it was terminated, or because its last report was refused. Status
+// must never call an operation active that has ended: it would be attached to
+// again and again.
+func (o *object) closeReport(ctx workflow.Context, s contract.ObjectState, r *running, ended error) error {
+	state, why := v1.OperationSucceeded, "it ended without its last report"
+	switch {
+	case sdk.IsCanceledError(ended):
+		state = v1.OperationCancelled
+	case ended != nil:
+		state, why = v1.OperationFailed, cause(ended)
 	}
-	s, rerr := must(ctx, contract.ReadObject, contract.ReadObjectInput{Ref: o.ref, Live: true}) // in full
-	if rerr != nil || s.Operation == nil {
-		return
+	known := s.Operation != nil && s.Operation.ID == r.id
+	if known && !active(s.Operation) || !known && ended == nil {
+		return nil
 	}
-	rep := contract.OperationReport{Ref: o.ref, UID: s.UID, Operation: *s.Operation, Resources: s.Resources, Conditions: s.Conditions, Details: s.Details}
-	rep.Operation.State, rep.Operation.WaitingFor = v1.OperationFailed, ""
-	rep.Events = []contract.Event{{Key: s.Operation.ID + "/ended", Warning: true, Reason: s.Operation.Type + "Failed",
-		Message: "the operation " + s.Operation.ID + " ended: " + cause(err)}}
-	if _, err := must(ctx, contract.ApplyOperationStatus, rep); err != nil {
-		workflow.GetLogger(ctx).Error("status not told", "object", o.ref.String(), "error", err)
+	s, err := must(ctx, contract.ReadObject, contract.ReadObjectInput{Ref: o.ref, Live: true}) // in full
+	if err != nil || !s.Exists {
+		return err
 	}
+	op := v1.OperationStatus{ID: r.id, Type: string(r.in.Verb), Generation: r.in.Generation, Attempts: 1}
+	if s.Operation != nil && s.Operation.ID == r.id {
+		op = *s.Operation
+	}
+	at := now(ctx)
+	op.State, op.WaitingFor, op.FinishedAt, op.Cancellable, op.Skippable = state, "", &at, false, false
+	rep := contract.OperationReport{Ref: o.ref, UID: s.UID, Operation: op, Resources: s.Resources, Details: s.Details,
+		Conditions: withCondition(s.Conditions, metav1.Condition{Type: v1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: string(state),
+			Message: why, ObservedGeneration: r.in.Generation, LastTransitionTime: at}),
+		Events: []contract.Event{{Key: r.id + "/ended", Warning: state != v1.OperationSucceeded, Reason: op.Type + string(state),
+			Message: "the operation " + r.id + " ended: " + why}}}
+	if _, err = must(ctx, contract.ApplyOperationStatus, rep); err != nil && !sdk.IsCanceledError(err) {
+		workflow.GetLogger(ctx).Error("end of an operation not told, trying again in a minute", "object", o.ref.String(), "error", err)
+		return workflow.Sleep(ctx, time.Minute)
+	}
+	return err
+}
+
+func active(op *v1.OperationStatus) bool {
+	return op.State == v1.OperationRunning || op.State == v1.OperationBlocked || op.State == v1.OperationCancelling
 }
 
 // cause is the innermost message of a chain of Temporal errors.

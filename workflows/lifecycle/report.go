@@ -103,7 +103,9 @@ func (o *operation) publish(ctx workflow.Context, last bool) {
 	sent.Operation.Steps = slices.Clone(o.report.Operation.Steps)
 	o.report.Events = nil
 	if last {
-		_, _ = must(ctx, contract.ApplyOperationStatus, sent)
+		if _, err := must(ctx, contract.ApplyOperationStatus, sent); err != nil { // the object closes it
+			workflow.GetLogger(ctx).Error("last report refused", "operation", sent.Operation.ID, "error", err)
+		}
 		return
 	}
 	tell(ctx, contract.ApplyOperationStatus, sent)

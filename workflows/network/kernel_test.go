@@ -112,6 +112,25 @@ func ready(t *testing.T) *workflowtest.Env {
 	return e
 }
 
+// A last report that the API server refuses must not leave an operation that
+// status calls active for ever: it would be attached to again and again.
+func TestRefusedLastReportIsClosedByTheObject(t *testing.T) {
+	e := workflowtest.NewEnv(t, network.Kind())
+	refused := 0
+	e.BeforeReport = func(r contract.OperationReport) error {
+		if r.Operation.State == v1.OperationSucceeded && r.Operation.Progress == 100 && refused == 0 {
+			refused++
+			return faults.New(faults.Invalid, "Invalid", "status", "observed in body must be of type object")
+		}
+		return nil
+	}
+	e.Rest(day)
+	e.RunObject()
+	require.Equal(t, 1, refused)
+	require.Equal(t, v1.OperationSucceeded, e.Current().Operation.State)
+	require.Equal(t, v1.PhaseNormal, e.Current().Phase)
+}
+
 func TestForcedDeletionOvertakesAStalledOne(t *testing.T) {
 	e := ready(t)
 	e.Before = func(name string, _ int) error {

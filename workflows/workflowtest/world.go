@@ -38,6 +38,9 @@ type World struct {
 	// Before runs before each activity that is not a telling, with its name and
 	// how often it ran; its error fails the activity.
 	Before func(activity string, times int) error
+	// BeforeReport runs before each report of an operation is written; its error
+	// refuses it.
+	BeforeReport func(contract.OperationReport) error
 
 	mu       sync.Mutex
 	journal  []string
@@ -171,6 +174,11 @@ func (w *World) answer(_ context.Context, in contract.VerbAnswer) (contract.None
 func (w *World) applyOperation(_ context.Context, in contract.OperationReport) (contract.None, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.BeforeReport != nil {
+		if err := w.BeforeReport(in); err != nil {
+			return contract.None{}, faults.ToTemporal(err)
+		}
+	}
 	w.reports = append(w.reports, in)
 	w.State.Operation, w.State.Resources, w.State.Conditions = &in.Operation, in.Resources, in.Conditions
 	w.State.Details = map[string]json.RawMessage{}
