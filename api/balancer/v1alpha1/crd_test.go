@@ -5,18 +5,19 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidbcloud/infra-orchestrator/api/balancer/v1alpha1"
 	"github.com/tidbcloud/infra-orchestrator/api/v1/crdtest"
-
-	"k8s.io/apimachinery/pkg/runtime"
 )
+
+const crdFile = "../../../config/crd/balancer.x-k8s.io_balancers.yaml"
 
 // crd returns the paths of the scale subresource and the printed columns.
 func crd(t *testing.T) (scale [3]string, columns []string) {
 	t.Helper()
-	raw, err := os.ReadFile("../../../config/crd/balancer.x-k8s.io_balancers.yaml")
+	raw, err := os.ReadFile(crdFile)
 	require.NoError(t, err)
 	parsed, err := crdtest.Parse(raw)
 	require.NoError(t, err)

@@ -1,7 +1,9 @@
 package v1alpha1_test
 
 import (
+	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,7 +12,6 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/tidbcloud/infra-orchestrator/api/balancer/v1alpha1"
 	"github.com/tidbcloud/infra-orchestrator/api/v1/crdtest"
 )
 
@@ -40,11 +41,22 @@ var remove = removed{}
 
 func load(t *testing.T) *crdtest.Kind {
 	t.Helper()
-	kinds, err := crdtest.Load("../../../config/crd")
+	kind, err := compiled()
 	require.NoError(t, err)
-	require.Contains(t, kinds, v1alpha1.KindBalancer)
-	return kinds[v1alpha1.KindBalancer]
+	return kind
 }
+
+var compiled = sync.OnceValues(func() (*crdtest.Kind, error) {
+	raw, err := os.ReadFile(crdFile)
+	if err != nil {
+		return nil, err
+	}
+	crd, err := crdtest.Parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	return crdtest.New(crd)
+})
 
 func object(t *testing.T, changes set) map[string]any {
 	t.Helper()
