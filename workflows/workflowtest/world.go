@@ -179,6 +179,7 @@ func (w *World) applyOperation(_ context.Context, in contract.OperationReport) (
 			return contract.None{}, faults.ToTemporal(err)
 		}
 	}
+	in.Details = maps.Clone(in.Details) // the operation goes on with its own
 	w.reports = append(w.reports, in)
 	w.State.Operation, w.State.Resources, w.State.Conditions = &in.Operation, in.Resources, in.Conditions
 	w.State.Details = map[string]json.RawMessage{}
