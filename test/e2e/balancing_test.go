@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -150,7 +151,15 @@ func fallsBack(t *testing.T) {
 		}
 		return nil
 	})
-	m.look(func(m *movement) { require.Equal(t, []int32{0, 7, 11}, m.sequence["b"], "no flapping") })
+	// Pods that were created in different seconds may become blocked in two
+	// rounds; whatever the steps are, none goes down.
+	var up int
+	m.look(func(m *movement) {
+		b := m.sequence["b"]
+		require.True(t, slices.IsSorted(b), "no flapping: %v", b)
+		require.EqualValues(t, 11, b[len(b)-1])
+		up = len(b)
+	})
 
 	s.node("a", 100)
 	s.settled(14, 0)
@@ -158,7 +167,7 @@ func fallsBack(t *testing.T) {
 		require.Equal(t, []int32{0, 10, 14}, m.sequence["a"])
 		b := m.sequence["b"]
 		require.Zero(t, b[len(b)-1])
-		for i := 3; i < len(b); i++ {
+		for i := up; i < len(b); i++ {
 			require.Less(t, b[i], b[i-1], "once a recovers, b only shrinks: %v", b)
 		}
 		for _, shrunk := range m.atShrink {
