@@ -301,9 +301,10 @@ func FuzzWebhooks(f *testing.F) {
 }
 
 // TestSoak sends random requests over HTTP from several clients at once, with
-// 5,000 Networks and 5,000 Clusters in the caches: 99 of 100 answers take less
-// than 100 ms, and the cache is as it was. It lasts a second; WEBHOOKS_SOAK=10m
-// makes it longer.
+// 5,000 Networks and 5,000 Clusters in the caches, and the cache is as it was.
+// It lasts a second. With WEBHOOKS_SOAK=10m it lasts that long, and 99 of 100
+// answers must take less than 100 ms: a promise that needs a machine with
+// nothing else to do, so that no other test run depends on it.
 func TestSoak(t *testing.T) {
 	length := time.Second
 	if text := os.Getenv("WEBHOOKS_SOAK"); text != "" {
@@ -359,7 +360,9 @@ func TestSoak(t *testing.T) {
 	slices.Sort(all)
 	at := func(p float64) time.Duration { return all[min(int(float64(len(all))*p), len(all)-1)] }
 	t.Logf("%d answers (%d refusals) in %s: p50 %s, p99 %s, p99.9 %s, longest %s", len(all), refused.Load(), length, at(.5), at(.99), at(.999), all[len(all)-1])
-	require.Less(t, at(.99), 100*time.Millisecond)
+	if os.Getenv("WEBHOOKS_SOAK") != "" {
+		require.Less(t, at(.99), 100*time.Millisecond)
+	}
 	require.Equal(t, before, w.dump(t), "nobody changed an object of the cache")
 }
 
