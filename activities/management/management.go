@@ -30,7 +30,8 @@ const (
 
 // Activities implements the contract's management activities.
 type Activities struct {
-	// Client writes, and reads from the worker's cache.
+	// Client writes, and reads from the worker's cache, which has the indexes of
+	// Index.
 	Client client.Client
 	// Live reads past the cache.
 	Live client.Reader

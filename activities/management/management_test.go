@@ -70,7 +70,13 @@ func activities(t *testing.T, funcs interceptor.Funcs, objects ...client.Object)
 		}
 		return nil
 	}
-	c := fake.NewClientBuilder().WithScheme(s).WithObjects(objects...).WithInterceptorFuncs(funcs).Build()
+	b := fake.NewClientBuilder().WithScheme(s).WithObjects(objects...).WithInterceptorFuncs(funcs)
+	for _, kind := range Kinds() {
+		for name, of := range indexes() {
+			b = b.WithIndex(kind, name, of)
+		}
+	}
+	c := b.Build()
 	return &Activities{Client: c, Live: c, Env: "dev", DefaultProject: "core"}, &log
 }
 

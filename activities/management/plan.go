@@ -185,7 +185,7 @@ func (a *Activities) refuseCopy(ctx context.Context, ref contract.ObjectRef, o c
 	if err != nil {
 		return err
 	}
-	if err := a.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := a.Client.List(ctx, list, client.MatchingFields{indexIdentity: ref.ID}, client.UnsafeDisableDeepCopy); err != nil {
 		return faults.FromKubernetes(err, "list of "+ref.Kind)
 	}
 	return meta.EachListItem(list, func(item runtime.Object) error {

@@ -161,7 +161,7 @@ func (a *Activities) addFacts(ctx context.Context, o v1.Object, s *contract.Obje
 	case *v1.Network:
 		a.networkFacts(ctx, o, s)
 		s.Leases, s.Clusters = o.Status.Leases, o.Status.Clusters
-		if users, err := listUsers(ctx, a.Client, contract.ObjectRef{Kind: v1.KindNetwork, Namespace: ns, Name: o.Name}); err == nil {
+		if users, err := a.cachedUsers(ctx, contract.ObjectRef{Kind: v1.KindNetwork, Namespace: ns, Name: o.Name}); err == nil {
 			s.Users = int32(len(users))
 		}
 	case *v1.Provider:

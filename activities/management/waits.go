@@ -92,14 +92,19 @@ func (a *Activities) WaitUnused(ctx context.Context, ref contract.ObjectRef) (co
 // usersOf lists what refers to the object, from the cache, and live when the
 // cache knows of nothing.
 func (a *Activities) usersOf(ctx context.Context, ref contract.ObjectRef) ([]string, error) {
-	users, err := listUsers(ctx, a.Client, ref)
+	users, err := a.cachedUsers(ctx, ref)
 	if err != nil || len(users) > 0 {
 		return users, err
 	}
 	return listUsers(ctx, a.Live, ref)
 }
 
-func listUsers(ctx context.Context, r client.Reader, ref contract.ObjectRef) ([]string, error) {
+// cachedUsers lists what refers to the object as far as the cache knows.
+func (a *Activities) cachedUsers(ctx context.Context, ref contract.ObjectRef) ([]string, error) {
+	return listUsers(ctx, a.Client, ref, client.MatchingFields{indexReference: ref.Name}, client.UnsafeDisableDeepCopy)
+}
+
+func listUsers(ctx context.Context, r client.Reader, ref contract.ObjectRef, options ...client.ListOption) ([]string, error) {
 	kind := userKind[ref.Kind]
 	if kind == "" {
 		return nil, nil
@@ -108,7 +113,7 @@ func listUsers(ctx context.Context, r client.Reader, ref contract.ObjectRef) ([]
 	if err != nil {
 		return nil, err
 	}
-	if err := r.List(ctx, list, client.InNamespace(ref.Namespace)); err != nil {
+	if err := r.List(ctx, list, append(options, client.InNamespace(ref.Namespace))...); err != nil {
 		return nil, faults.FromKubernetes(err, "list of what refers to "+ref.String())
 	}
 	var users []string

@@ -109,6 +109,9 @@ func (s *systems) connectManagement(o *options, cfg runtime.Config) error {
 	if err != nil {
 		return fmt.Errorf("management cluster: %w", err)
 	}
+	if err := management.Index(context.Background(), s.manager.GetFieldIndexer()); err != nil {
+		return fmt.Errorf("management cluster: %w", err)
+	}
 	s.management = &management.Activities{Client: s.manager.GetClient(), Live: s.manager.GetAPIReader(), Wake: &wake.Hub{},
 		Env: cfg.Env, DefaultProject: cfg.Gardener.ProjectName}
 	return nil

@@ -65,6 +65,9 @@ func (s *subject) worker(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := management.Index(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
 	acts := &management.Activities{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Wake: &wake.Hub{}, Env: "bench", DefaultProject: "core"}
 	if err := s.start(ctx, mgr); err != nil {
 		return err
