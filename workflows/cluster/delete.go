@@ -111,13 +111,9 @@ func (c *cluster) deleteStorageClasses(ctx workflow.Context) error {
 }
 
 func (c *cluster) deleteWorkerPools(ctx workflow.Context) error {
-	err := lifecycle.WithLock(ctx, c.plan.Network, contract.LockShoot, func() error {
+	return lifecycle.WithLock(ctx, c.plan.Network, contract.LockShoot, func() error {
 		return lifecycle.Remove(ctx, keyPools, contract.DeleteWorkerPools, c.pools())
 	})
-	if err != nil {
-		return err
-	}
-	return lifecycle.Publish(ctx, fieldPools, []v1.WorkerPool{})
 }
 
 func (c *cluster) deleteRole(ctx workflow.Context) error {

@@ -64,8 +64,9 @@ func TestTheNextOperationKnowsThePools(t *testing.T) {
 	}
 	e.RegisterDelayedCallback(change, time.Hour) // after the creation
 	e.Before = func(name string, times int) error {
-		if name == contract.EnsureWorkerPools.Name && times == 2 {
-			change() // in the middle of the update
+		if name == contract.EnsureWorkerPools.Name && times == 2 { // in the middle of the update
+			change()
+			return faults.New(faults.Quota, "LimitExceeded", "the shoot", "no more pools")
 		}
 		return nil
 	}
@@ -77,7 +78,7 @@ func TestTheNextOperationKnowsThePools(t *testing.T) {
 	require.Empty(t, a.asked[0].Known)
 	require.Equal(t, []v1.WorkerPool{pool(1, false)}, a.asked[1].Known)
 	require.Equal(t, []v1.WorkerPool{pool(2, false), pool(1, true)}, a.asked[2].Known)
-	require.Equal(t, []string{"ensure kv-1", "ensure kv-2", "ensure kv-3", "retire kv-3"}, e.Pools(), "retired only by the one that got that far")
+	require.Equal(t, []string{"ensure kv-1", "ensure kv-3", "retire kv-3"}, e.Pools(), "retired only by the one that got that far")
 }
 
 // The old pools go when the new ones and the database are ready, and the
