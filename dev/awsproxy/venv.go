@@ -51,6 +51,11 @@ func EnsureMoto(ctx context.Context, cacheDir string, progress func(string)) (py
 	if _, err := os.Stat(stamp); err == nil && exec.CommandContext(ctx, python, "-c", "import moto").Run() == nil {
 		return python, nil
 	}
+	// A start that is broken off says nothing of the environment, which other
+	// stacks may be using.
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
 	// A folder without the stamp is what an interrupted run left.
 	if err := os.RemoveAll(dir); err != nil {
 		return "", fmt.Errorf("remove an unfinished Python environment: %w", err)
