@@ -13,7 +13,7 @@ import (
 )
 
 // patience is the longest that one operation may take, whatever goes wrong.
-const patience = 5 * time.Minute
+const patience = 10 * time.Minute
 
 // journey runs operations in one lane, one after the other, each as one run for
 // the table.

@@ -127,7 +127,7 @@ func TestLostAnswers(t *testing.T) {
 		})
 	}
 	var losers []*loser
-	side(classes, func(k int) {
+	side(passes(classes), func(k int) {
 		l := newLoser(1, func(nth int) bool { return nth%classes == k })
 		mu.Lock()
 		losers = append(losers, l)
@@ -138,15 +138,25 @@ func TestLostAnswers(t *testing.T) {
 	for _, l := range losers {
 		deep = max(deep, l.deep)
 	}
-	side(deep, func(k int) { pass("3 times", newLoser(3, func(nth int) bool { return nth == k }), &thrice) })
+	side(passes(deep), func(k int) { pass("3 times", newLoser(3, func(nth int) bool { return nth == k }), &thrice) })
 	fmt.Println("once:", once.String())
 	fmt.Println("3 times:", thrice.String())
-	require.Empty(t, once.lacking(1), "these calls never lost an answer")
-	require.Empty(t, thrice.lacking(3), "these calls never lost three answers in a row")
+	if sample() == 0 {
+		require.Empty(t, once.lacking(1), "these calls never lost an answer")
+		require.Empty(t, thrice.lacking(3), "these calls never lost three answers in a row")
+	}
 	for _, p := range []string{"lost once", "lost 3 times"} {
 		failUnconverged(t, p)
 	}
 	require.NotEmpty(t, slices.Collect(maps.Keys(once.calls)))
+}
+
+// passes is how many passes run.
+func passes(n int) int {
+	if s := sample(); s > 0 {
+		return min(n, s)
+	}
+	return n
 }
 
 // side does n pieces of work, as many at a time as there are lanes.
