@@ -18,111 +18,120 @@ type TypeUse struct {
 	Zones map[string][]string
 }
 
-// UseOf collects what Networks and Clusters use of their ProviderType. Those
-// that belong to another one are the caller's to leave out.
-func UseOf(networks iter.Seq[*v1.Network], clusters iter.Seq[*v1.Cluster]) TypeUse {
+// Offer is what a ProviderType has, or a part of it. Zones are named
+// region/zone.
+type Offer struct {
+	Regions, Zones, MachineClasses, StorageClasses map[string]bool
+}
+
+func offerOf(pt *v1.ProviderType) Offer {
+	o := Offer{Regions: map[string]bool{}, Zones: map[string]bool{}, MachineClasses: map[string]bool{}, StorageClasses: map[string]bool{}}
+	for _, r := range pt.Spec.Regions {
+		o.Regions[string(r.Name)] = true
+		for _, z := range r.Zones {
+			o.Zones[string(r.Name)+"/"+string(z)] = true
+		}
+	}
+	for _, m := range pt.Spec.MachineClasses {
+		o.MachineClasses[string(m.Name)] = true
+	}
+	for _, s := range pt.Spec.StorageClasses {
+		o.StorageClasses[string(s.Name)] = true
+	}
+	return o
+}
+
+// TakenAway is what an update removes; nil when it removes nothing, and nobody
+// has to look whether it is in use.
+func TakenAway(old, pt *v1.ProviderType) *Offer {
+	had, has := offerOf(old), offerOf(pt)
+	count := 0
+	for _, pair := range [][2]map[string]bool{
+		{had.Regions, has.Regions}, {had.Zones, has.Zones}, {had.MachineClasses, has.MachineClasses}, {had.StorageClasses, has.StorageClasses},
+	} {
+		maps.DeleteFunc(pair[0], func(name string, _ bool) bool { return pair[1][name] })
+		count += len(pair[0])
+	}
+	if count == 0 {
+		return nil
+	}
+	return &had
+}
+
+// UseOf collects what Networks and Clusters use of their ProviderType: of a part
+// of it, or of everything when that is nil. Objects that belong to another
+// ProviderType are the caller's to leave out.
+func UseOf(part *Offer, networks iter.Seq[*v1.Network], clusters iter.Seq[*v1.Cluster]) TypeUse {
 	use := TypeUse{
 		Regions: map[string][]string{}, Zones: map[string][]string{},
 		MachineClasses: map[string][]string{}, StorageClasses: map[string][]string{},
 	}
-	add := func(m map[string][]string, name, user string) {
-		if name != "" && !slices.Contains(m[name], user) {
-			m[name] = append(m[name], user)
+	var only Offer
+	if part != nil {
+		only = *part
+	}
+	add := func(m map[string][]string, of map[string]bool, name, kind, user string) {
+		if name == "" || part != nil && !of[name] {
+			return
+		}
+		// Each user adds all of its own at once, so that only the last can be it.
+		if users := m[name]; len(users) == 0 || users[len(users)-1] != kind+user {
+			m[name] = append(users, kind+user)
 		}
 	}
 	for n := range networks {
-		user := "Network " + n.Name
-		add(use.Regions, string(n.Spec.Region), user)
+		const kind = "Network "
+		add(use.Regions, only.Regions, string(n.Spec.Region), kind, n.Name)
 		for _, z := range n.Spec.Zones {
-			add(use.Zones, string(n.Spec.Region)+"/"+string(z), user)
+			add(use.Zones, only.Zones, string(n.Spec.Region)+"/"+string(z), kind, n.Name)
 		}
-		add(use.MachineClasses, string(n.Spec.SystemPool.MachineClass), user)
+		add(use.MachineClasses, only.MachineClasses, string(n.Spec.SystemPool.MachineClass), kind, n.Name)
 	}
 	for c := range clusters {
-		user, t := "Cluster "+c.Name, c.Spec.Topology
-		for _, class := range []v1.ClassName{t.PD.MachineClass, t.TiDB.MachineClass, t.TiKV.MachineClass} {
-			add(use.MachineClasses, string(class), user)
-		}
-		add(use.StorageClasses, string(t.PD.Storage.Class), user)
-		add(use.StorageClasses, string(t.TiKV.Storage.Class), user)
+		const kind = "Cluster "
+		t := c.Spec.Topology
+		machines := []v1.ClassName{t.PD.MachineClass, t.TiDB.MachineClass, t.TiKV.MachineClass}
+		volumes := []v1.ClassName{t.PD.Storage.Class, t.TiKV.Storage.Class}
 		if f := t.TiFlash; f != nil && f.Replicas > 0 {
-			add(use.MachineClasses, string(f.MachineClass), user)
-			add(use.StorageClasses, string(f.Storage.Class), user)
+			machines, volumes = append(machines, f.MachineClass), append(volumes, f.Storage.Class)
+		}
+		for _, class := range machines {
+			add(use.MachineClasses, only.MachineClasses, string(class), kind, c.Name)
+		}
+		for _, class := range volumes {
+			add(use.StorageClasses, only.StorageClasses, string(class), kind, c.Name)
 		}
 	}
 	return use
 }
 
-// offered are the names that a ProviderType has, as in TypeUse.
-func offered(pt *v1.ProviderType) (regions, zones, machines, storage map[string]bool) {
-	regions, zones, machines, storage = map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
-	for _, r := range pt.Spec.Regions {
-		regions[string(r.Name)] = true
-		for _, z := range r.Zones {
-			zones[string(r.Name)+"/"+string(z)] = true
-		}
-	}
-	for _, m := range pt.Spec.MachineClasses {
-		machines[string(m.Name)] = true
-	}
-	for _, s := range pt.Spec.StorageClasses {
-		storage[string(s.Name)] = true
-	}
-	return
-}
-
-// TakesAway reports whether an update removes a region, a zone or a class, so
-// that somebody must look whether it is in use.
-func TakesAway(old, pt *v1.ProviderType) bool {
-	r0, z0, m0, s0 := offered(old)
-	r1, z1, m1, s1 := offered(pt)
-	for _, pair := range [][2]map[string]bool{{r0, r1}, {z0, z1}, {m0, m1}, {s0, s1}} {
-		for name := range pair[0] {
-			if !pair[1][name] {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// CheckTypeUse refuses a ProviderType that lacks what is in use. old limits the
-// check to what the update removes; nil asks for everything.
-func CheckTypeUse(old, pt *v1.ProviderType, use TypeUse) []plan.Problem {
-	regions, zones, machines, storage := offered(pt)
-	var r0, z0, m0, s0 map[string]bool
-	if old != nil {
-		r0, z0, m0, s0 = offered(old)
-	}
+// CheckTypeUse refuses a ProviderType that lacks what is in use.
+func CheckTypeUse(pt *v1.ProviderType, use TypeUse) []plan.Problem {
+	has := offerOf(pt)
 	var out []plan.Problem
-	check := func(path, what string, used map[string][]string, had, has map[string]bool, wayOut string) {
+	check := func(path, what string, used map[string][]string, has map[string]bool, wayOut string) {
 		for _, name := range slices.Sorted(maps.Keys(used)) {
-			if has[name] || had != nil && !had[name] {
-				continue
+			if !has[name] {
+				out = append(out, plan.NewProblem(path, name, "the %s is used by %s and cannot be removed; put it back%s", what, names(used[name]), wayOut))
 			}
-			out = append(out, plan.NewProblem(path, name, "the %s is used by %s and cannot be removed; put it back%s", what, names(used[name]), wayOut))
 		}
 	}
-	check("spec.regions", "region", use.Regions, r0, regions, ", with deprecated: true it takes no new Networks")
+	check("spec.regions", "region", use.Regions, has.Regions, ", with deprecated: true it takes no new Networks")
 	lost := maps.Clone(use.Zones)
 	maps.DeleteFunc(lost, func(name string, _ []string) bool {
 		region, _, _ := strings.Cut(name, "/")
-		return !regions[region] // told already
+		return !has.Regions[region] // told already
 	})
-	check("spec.regions", "zone", lost, z0, zones, "")
-	check("spec.machineClasses", "machine class", use.MachineClasses, m0, machines, "")
-	check("spec.storageClasses", "storage class", use.StorageClasses, s0, storage, "")
+	check("spec.regions", "zone", lost, has.Zones, "")
+	check("spec.machineClasses", "machine class", use.MachineClasses, has.MachineClasses, "")
+	check("spec.storageClasses", "storage class", use.StorageClasses, has.StorageClasses, "")
 	return out
 }
 
-// ProviderType judges a ProviderType. use counts only when the update takes
-// something away; see TakesAway.
-func ProviderType(old, pt *v1.ProviderType, use TypeUse) Verdict {
-	list := plan.CheckProviderType(pt)
-	if old != nil {
-		list = append(list, CheckTypeUse(old, pt, use)...)
-	}
-	return Verdict{Problems: list}
+// ProviderType judges a ProviderType. use is that of what the update takes away;
+// see TakenAway.
+func ProviderType(pt *v1.ProviderType, use TypeUse) Verdict {
+	return Verdict{Problems: append(plan.CheckProviderType(pt), CheckTypeUse(pt, use)...)}
 }
 
 // ProviderFacts are what a Provider refers to; nil for what does not exist.

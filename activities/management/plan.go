@@ -27,7 +27,7 @@ func (a *Activities) PlanProviderType(ctx context.Context, ref contract.ObjectRe
 	if err != nil {
 		return contract.None{}, err
 	}
-	return contract.None{}, plan.Refusal(v1.KindProviderType, pt, append(plan.CheckProviderType(pt), admission.CheckTypeUse(nil, pt, use)...))
+	return contract.None{}, plan.Refusal(v1.KindProviderType, pt, append(plan.CheckProviderType(pt), admission.CheckTypeUse(pt, use)...))
 }
 
 // typeUse is what of a ProviderType is in use. Networks that have nothing yet
@@ -47,7 +47,7 @@ func (a *Activities) typeUse(ctx context.Context, pt *v1.ProviderType) (admissio
 	inside := slices.DeleteFunc(slices.Clone(clusters), func(c v1.Cluster) bool {
 		return c.Status.ObservedGeneration == 0 || !slices.ContainsFunc(used, func(n v1.Network) bool { return n.Name == string(c.Spec.Network) })
 	})
-	return admission.UseOf(pointers(used), pointers(inside)), nil
+	return admission.UseOf(nil, pointers(used), pointers(inside)), nil
 }
 
 func pointers[T any](list []T) iter.Seq[*T] {

@@ -284,28 +284,25 @@ func (c *Caches) replicating(cluster *v1.Cluster, index string) []exclusion.Runn
 	return admission.RunningOn(cluster, jobs)
 }
 
-// typeUse is what Networks and Clusters use of a ProviderType.
-func (c *Caches) typeUse(pt *v1.ProviderType) admission.TypeUse {
+// typeUse is what Networks and Clusters use of a part of a ProviderType.
+func (c *Caches) typeUse(pt *v1.ProviderType, part *admission.Offer) admission.TypeUse {
 	ns := pt.Namespace
-	networks := func(yield func(*v1.Network) bool) {
-		for p := range c.providers.by(byType, ns, pt.Name) {
-			for n := range c.networks.by(byProvider, ns, p.Name) {
-				if !yield(n) {
-					return
-				}
-			}
+	var mine []*v1.Network
+	inside := map[string]bool{}
+	for p := range c.providers.by(byType, ns, pt.Name) {
+		for n := range c.networks.by(byProvider, ns, p.Name) {
+			mine, inside[n.Name] = append(mine, n), true
 		}
 	}
 	clusters := func(yield func(*v1.Cluster) bool) {
-		for n := range networks {
-			for cl := range c.clusters.by(byNetwork, ns, n.Name) {
-				if !yield(cl) {
-					return
-				}
+		// One pass over all Clusters costs less than one look-up for each Network.
+		for o := range c.clusters.all() {
+			if inside[string(o.Spec.Network)] && !yield(o) {
+				return
 			}
 		}
 	}
-	return admission.UseOf(networks, clusters)
+	return admission.UseOf(part, slices.Values(mine), clusters)
 }
 
 // usersOf lists what refers to an object that is to be deleted, by kind and

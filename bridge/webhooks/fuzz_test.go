@@ -347,7 +347,12 @@ func TestSoak(t *testing.T) {
 						refused.Add(1)
 					}
 					return raw, status
-				}, func(d time.Duration) { took[i] = append(took[i], d) })
+				}, func(d time.Duration) {
+					took[i] = append(took[i], d)
+					if d > 500*time.Millisecond {
+						t.Logf("%s for %s of a %s, choices %v", d, request.operation, request.kind, data)
+					}
+				})
 				if err != nil {
 					t.Errorf("choices %v: %v", data, err)
 				}

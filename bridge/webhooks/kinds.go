@@ -66,10 +66,12 @@ var providerTypes = rules[*v1.ProviderType]{
 	},
 	judge: func(_ context.Context, c *Caches, _ *Options, old, pt *v1.ProviderType) (admission.Verdict, error) {
 		var use admission.TypeUse
-		if old != nil && admission.TakesAway(old, pt) {
-			use = c.typeUse(old)
+		if old != nil {
+			if part := admission.TakenAway(old, pt); part != nil {
+				use = c.typeUse(pt, part)
+			}
 		}
-		return admission.ProviderType(old, pt, use), nil
+		return admission.ProviderType(pt, use), nil
 	},
 	warn: func(c *Caches, o *v1.ProviderType) []string {
 		return admission.InUse(v1.KindProviderType, o.Name, usersOf(v1.KindProvider, c.providers.by(byType, o.Namespace, o.Name), nil))
