@@ -10,8 +10,16 @@ var (
 	// WaitDependencies waits until something has changed that the object needs:
 	// its Account, ProviderType, Provider, the Provider's Secret, its Network's
 	// spec or condition Ready. It returns one sentence that says what changed.
-	WaitDependencies = Activity[ObjectRef, Change]{Name: "management.WaitDependencies", Wait: true}
+	WaitDependencies = Activity[DependenciesInput, Change]{Name: "management.WaitDependencies", Wait: true}
 )
+
+// DependenciesInput says whose dependencies, and since when.
+type DependenciesInput struct {
+	Ref ObjectRef `json:"ref"`
+	// Since is when the attempt began that stalled: what has changed after that
+	// was not seen by it.
+	Since metav1.Time `json:"since"`
+}
 
 // VerbAnswer is the input of AnswerVerb.
 type VerbAnswer struct {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
@@ -20,7 +21,8 @@ const dependencyPoll = time.Minute
 
 // WaitDependencies waits until something changed that the object needs. What
 // it compares are versions, never contents: nothing secret is held or told.
-func (a *Activities) WaitDependencies(ctx context.Context, ref contract.ObjectRef) (contract.Change, error) {
+func (a *Activities) WaitDependencies(ctx context.Context, in contract.DependenciesInput) (contract.Change, error) {
+	ref := in.Ref
 	woken, stop := a.Wake.Subscribe(func(o client.Object) bool { return o.GetNamespace() == ref.Namespace })
 	defer stop()
 	var first []dependency
@@ -31,7 +33,10 @@ func (a *Activities) WaitDependencies(ctx context.Context, ref contract.ObjectRe
 			return false, err
 		}
 		if first == nil {
+			// Whoever mends the cause may be quicker than this wait's beginning.
 			first = now
+			change.What = changedSince(now, in.Since.Time)
+			return change.What != "", nil
 		}
 		change.What = difference(first, now)
 		return change.What != "", nil
@@ -41,8 +46,9 @@ func (a *Activities) WaitDependencies(ctx context.Context, ref contract.ObjectRe
 
 // dependency is a version of something that an object needs.
 type dependency struct {
-	name    string // for people: provider infra/core-aws
-	version string // changes when it does
+	name    string    // for people: provider infra/core-aws
+	version string    // changes when it does
+	at      time.Time // when it last did, in whole seconds
 }
 
 // dependencies lists what an object needs, in the order of the references.
@@ -59,7 +65,7 @@ func (a *Activities) dependencies(ctx context.Context, ref contract.ObjectRef) (
 		}
 		d := dependency{name: describe(into, ref.Namespace, string(name))}
 		if e == nil {
-			d.version = version()
+			d.version, d.at = version(), writtenAt(into)
 		}
 		all = append(all, d)
 		return e == nil
@@ -93,6 +99,34 @@ func (a *Activities) dependencies(ctx context.Context, ref contract.ObjectRef) (
 		look(v1.ReferenceName(s.Name), &secret, func() string { return string(secret.UID) + "/" + secret.ResourceVersion })
 	}
 	return all, err
+}
+
+// writtenAt is when somebody last wrote the object, its status aside; of a
+// Network also when it last became Ready, or ceased to be.
+func writtenAt(o client.Object) (at time.Time) {
+	for _, m := range o.GetManagedFields() {
+		if m.Subresource == "" && m.Time != nil && m.Time.After(at) {
+			at = m.Time.Time
+		}
+	}
+	if n, ok := o.(*v1.Network); ok {
+		if c := meta.FindStatusCondition(n.Status.Conditions, v1.ConditionReady); c != nil && c.LastTransitionTime.After(at) {
+			at = c.LastTransitionTime.Time
+		}
+	}
+	return at
+}
+
+// changedSince names the first dependency that was written at or after the
+// time. The API server keeps seconds, so a write in the same second counts: a
+// try too many does no harm.
+func changedSince(now []dependency, since time.Time) string {
+	for _, d := range now {
+		if !since.IsZero() && !d.at.Before(since.Truncate(time.Second)) {
+			return d.name + " has changed"
+		}
+	}
+	return ""
 }
 
 // difference names the first dependency that changed; empty when none has.

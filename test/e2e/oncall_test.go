@@ -28,15 +28,15 @@ import (
 func onCall(t *testing.T) {
 	ctx := within(t, 5*time.Minute)
 	n2 := secondNetwork(ctx, t)
-	fault, err := world.AddFault(ctx, stack.Fault{Target: "aws", Kind: "error", Operation: "CreateBucket", Codes: []string{"TooManyBuckets"}, Message: "You have attempted to create more buckets than allowed"})
+	fault, err := world.AddFault(ctx, stack.Fault{Target: "aws", Kind: "deny", Operation: "CreateBucket"})
 	require.NoError(t, err)
 	require.NoError(t, world.Kube.Create(ctx, n2))
 
 	t.Log("it stalls, and says whose it is")
 	until(ctx, t, n2, func() bool { return n2.Status.Operation != nil && n2.Status.Operation.State == v1.OperationBlocked })
-	require.Equal(t, "Quota", n2.Status.LastError.Class)
+	require.Equal(t, "Auth", n2.Status.LastError.Class)
 	require.Equal(t, "operator", n2.Status.LastError.Owner)
-	require.Contains(t, n2.Status.LastError.Hint, "raise the limit")
+	require.Contains(t, n2.Status.LastError.Hint, "grant the Provider")
 	require.Equal(t, v1.PhaseFailed, n2.Status.Phase)
 
 	t.Log("skip is refused, retry with the wrong step too, retry goes on")
@@ -92,7 +92,7 @@ func onCall(t *testing.T) {
 // changing the Provider's Secret: nobody has to ask for a retry.
 func newCredentialsWakeIt(ctx context.Context, t *testing.T, n *v1.Network) {
 	t.Helper()
-	fault, err := world.AddFault(ctx, stack.Fault{Target: "aws", Kind: "error", Operation: "GetCallerIdentity", Codes: []string{"InvalidClientTokenId"}, Message: "The security token included in the request is invalid"})
+	fault, err := world.AddFault(ctx, stack.Fault{Target: "aws", Kind: "deny", Operation: "GetCallerIdentity"})
 	require.NoError(t, err)
 	annotate(ctx, t, n, v1.AnnotationOperation, temporal.VerbReconcile)
 	until(ctx, t, n, func() bool { return n.Status.Operation.State == v1.OperationBlocked })

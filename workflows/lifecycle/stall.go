@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/workflow"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	"github.com/tidbcloud/infra-orchestrator/api/temporal"
@@ -29,8 +30,9 @@ func (o *operation) passing(ctx workflow.Context, s Step, f *faults.Fault) bool 
 
 // stall tells a fault and waits: for a verb, for a new generation, for a change
 // of what the object needs, for the slow timer of its class, or for
-// cancellation. It returns nil when the step shall run again.
-func (o *operation) stall(ctx workflow.Context, s Step, f *faults.Fault) error {
+// cancellation. It returns nil when the step shall run again. since is when the
+// attempt began.
+func (o *operation) stall(ctx workflow.Context, s Step, f *faults.Fault, since time.Time) error {
 	o.stalled[s.Name] = true
 	delay := spread(f.Class.RetryAfter(), o.report.Operation.ID, o.report.Operation.Attempts)
 	o.fail(ctx, s, f, delay)
@@ -40,7 +42,7 @@ func (o *operation) stall(ctx workflow.Context, s Step, f *faults.Fault) error {
 
 	watch, stop := workflow.WithCancel(ctx)
 	defer stop()
-	seen, change := o.wakes, o.watchDependencies(watch, f.Class)
+	seen, change := o.wakes, o.watchDependencies(watch, f.Class, since)
 	_, err := workflow.AwaitWithTimeout(ctx, delay, func() bool {
 		return o.wakes > seen || *change != "" || o.skips[s.Name]
 	})
@@ -63,14 +65,15 @@ func (o *operation) stall(ctx workflow.Context, s Step, f *faults.Fault) error {
 
 // watchDependencies fills the string it returns once something has changed
 // that the object needs. Failures that pass by themselves need no watch.
-func (o *operation) watchDependencies(ctx workflow.Context, class faults.Class) *string {
+func (o *operation) watchDependencies(ctx workflow.Context, class faults.Class, since time.Time) *string {
 	what := new(string)
 	if class.Retryable() {
 		return what
 	}
 	opts := workflow.ActivityOptions{TaskQueue: contract.QueueWaits, Summary: "a change of what it needs",
 		StartToCloseTimeout: attachTimeout, HeartbeatTimeout: heartbeatTimeout, RetryPolicy: retryPolicy(), Priority: priorityOf(o.in)}
-	change := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, opts), contract.WaitDependencies.Name, o.in.Object)
+	change := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, opts), contract.WaitDependencies.Name,
+		contract.DependenciesInput{Ref: o.in.Object, Since: metav1.NewTime(since)})
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		var c contract.Change
 		if err := change.Get(ctx, &c); err == nil {

@@ -118,6 +118,7 @@ func (o *operation) runStep(ctx workflow.Context, s Step) error {
 	o.stops[s.Name] = stop
 	for {
 		o.mark(ctx, s, v1.StepRunning)
+		began := workflow.Now(ctx)
 		err := s.Run(ctx)
 		switch {
 		case err == nil:
@@ -137,7 +138,7 @@ func (o *operation) runStep(ctx workflow.Context, s Step) error {
 			o.mark(ctx, s, v1.StepCancelled)
 			return err
 		}
-		if err := o.stall(ctx, s, f); err != nil && !o.skips[s.Name] {
+		if err := o.stall(ctx, s, f, began); err != nil && !o.skips[s.Name] {
 			return err
 		}
 		if o.skips[s.Name] {

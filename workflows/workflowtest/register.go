@@ -45,7 +45,7 @@ func (w *World) registerManagement(r contract.Registry) {
 
 // registerWaits registers what is waited for beside a step's own work.
 func (w *World) registerWaits(r contract.Registry) {
-	contract.Register(r, contract.WaitDependencies, func(context.Context, contract.ObjectRef) (contract.Change, error) {
+	contract.Register(r, contract.WaitDependencies, func(context.Context, contract.DependenciesInput) (contract.Change, error) {
 		if w.Mended != "" {
 			return contract.Change{What: w.Mended}, nil
 		}
