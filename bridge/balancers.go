@@ -23,7 +23,7 @@ import (
 // Defaults of the Schedule of the Balancers.
 const (
 	DefaultBalancerPeriod      = 15 * time.Second
-	DefaultBalancerConcurrency = 16
+	DefaultBalancerConcurrency = 100
 )
 
 const (

@@ -35,7 +35,7 @@ const (
 	// attempts of each activity; the next sweep is the real repetition.
 	attempts = 2
 	// defaultConcurrency holds for a sweep that was started by hand.
-	defaultConcurrency = 16
+	defaultConcurrency = 100
 	// told is how many changes the result lists.
 	told = 100
 )
