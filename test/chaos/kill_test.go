@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -243,7 +244,7 @@ const maxLanes = 4
 func inLanes(t *testing.T, part string, expect *states, work func(*journey) error) {
 	var errs []error
 	for range maxLanes {
-		err := work(&journey{lane: newLane(t, part), part: part, expect: expect})
+		err := work(&journey{lane: newLane(t, strings.ReplaceAll(part, " ", "-")), part: part, expect: expect})
 		if err == nil {
 			return
 		}

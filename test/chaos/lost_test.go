@@ -113,7 +113,10 @@ func TestLostAnswers(t *testing.T) {
 	if !full() {
 		t.Skip("part of make chaos; TestSeeded loses a few")
 	}
-	expect, _ := dryRun(t)
+	expect := newStates()
+	if sample() == 0 {
+		expect, _ = dryRun(t)
+	}
 	var once, thrice struck
 	var mu sync.Mutex
 	pass := func(name string, l *loser, into *struck) {
