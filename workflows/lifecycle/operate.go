@@ -27,10 +27,11 @@ type running struct {
 	paused *bool
 }
 
-// control steers the operation. It is not awaited: an operation that has ended
-// meanwhile has nothing to steer.
-func (r *running) control(ctx workflow.Context, c control) {
-	workflow.SignalExternalWorkflow(ctx, r.id, "", signalControl, c)
+// control steers the operation. The future is ready once the operation has it
+// in its history; it fails when the operation has ended, which matters to
+// nobody but whoever asked.
+func (r *running) control(ctx workflow.Context, c control) workflow.Future {
+	return workflow.SignalExternalWorkflow(ctx, r.id, "", signalControl, c)
 }
 
 // operate runs one operation to its end and tells how it ended.
@@ -212,8 +213,7 @@ func (o *object) reconsider(ctx workflow.Context, r *running) {
 
 // pause passes a pause, or its end, on and tells it.
 func (o *object) pause(ctx workflow.Context, s contract.ObjectState, r *running, paused bool) {
-	was := r.paused
-	if was == nil || *was != paused {
+	if r.paused == nil || *r.paused != paused {
 		do := temporal.VerbResume
 		if paused {
 			do = temporal.VerbPause
@@ -224,7 +224,7 @@ func (o *object) pause(ctx workflow.Context, s contract.ObjectState, r *running,
 	switch {
 	case paused: // also when a deletion comes during the pause
 		o.tell(ctx, s, phaseOf(s), s.ObservedGeneration, o.ready(ctx, s.Generation, false, "Paused", pausedText(s)))
-	case was != nil && *was:
+	case s.Ready != nil && s.Ready.Reason == "Paused":
 		o.tellRuns(ctx, s, r.in)
 	}
 }

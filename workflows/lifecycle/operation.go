@@ -104,6 +104,9 @@ func (o *operation) end(ctx workflow.Context, err error) (Result, error) {
 	case err == nil:
 		op.State, op.Progress, op.WaitingFor = v1.OperationSucceeded, 100, ""
 		o.event(ctx, false, string(o.in.Verb)+"Succeeded", "%s in %s", o.in.Title(), took(op.StartedAt, workflow.Now(ctx)))
+		if ctx.Err() != nil && !o.preempted {
+			o.event(ctx, true, "CancelledTooLate", "%s: its last step was under way when it was cancelled%s, so it is done", o.in.Title(), o.who())
+		}
 	case errors.Is(err, errSuperseded):
 		op.State, reason, text = v1.OperationCancelled, "Superseded", "a newer generation of the spec takes over"
 		res.State, err = Superseded, nil

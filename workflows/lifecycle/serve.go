@@ -83,26 +83,37 @@ func (o *object) answer(ctx workflow.Context, s *contract.ObjectState, r *runnin
 			Cancellable: r.in.Verb != Delete}, s.Generation)
 	}
 	q.reply, q.refused = allow(q.req, v)
-	in := contract.VerbAnswer{Ref: o.ref, UID: s.UID, Consume: consume, Events: []contract.Event{verbEvent(ctx, q.req, q.reply, q.refused)}}
+	in := contract.VerbAnswer{Ref: o.ref, UID: s.UID, Consume: consume}
 	if q.refused == "" {
 		in.Pause = pauseOf(q.req.Verb)
-		o.obey(ctx, s, r, q.req)
+		// First, so that "no step starts any more" holds when it is said.
+		if err := o.obey(ctx, s, r, q.req); err != nil && in.Pause == nil {
+			q.reply, q.refused = "", v.object+" has just ended its operation: look again"
+		}
 	}
+	in.Events = []contract.Event{verbEvent(ctx, q.req, q.reply, q.refused)}
 	if _, err := must(answering(ctx, o.ref, s.Generation, q.req, q.refused != ""), contract.AnswerVerb, in); err != nil {
 		workflow.GetLogger(ctx).Error("answer to a verb not told", "object", o.ref.String(), "verb", q.req.Verb, "error", err)
 	}
 }
 
-// obey does what a granted verb asks for.
-func (o *object) obey(ctx workflow.Context, s *contract.ObjectState, r *running, req temporal.VerbRequest) {
-	switch {
-	case pauseOf(req.Verb) != nil:
-		s.Paused = *pauseOf(req.Verb)
-	case r != nil:
-		r.control(ctx, control{Do: req.Verb, Step: req.Step, By: req.By})
-	default:
-		o.asked, o.by = req.Verb, req.By
+// obey does what a granted verb asks for. It fails when the operation that it
+// is for has ended.
+func (o *object) obey(ctx workflow.Context, s *contract.ObjectState, r *running, req temporal.VerbRequest) error {
+	pause := pauseOf(req.Verb)
+	if pause != nil {
+		s.Paused = *pause
 	}
+	if r == nil {
+		if pause == nil {
+			o.asked, o.by = req.Verb, req.By
+		}
+		return nil
+	}
+	if pause != nil {
+		r.paused = pause
+	}
+	return r.control(ctx, control{Do: req.Verb, Step: req.Step, By: req.By}).Get(ctx, nil)
 }
 
 // verbEvent tells on the object what was asked, by whom, and what came of it.
