@@ -32,6 +32,8 @@ func (a *Activities) look(ctx context.Context, balancers []*v1alpha1.Balancer) *
 			s.keys[b.Namespace] = append(s.keys[b.Namespace], keyOf(t.ScaleTargetRef))
 		}
 	}
+	ctx, cancel := context.WithTimeout(ctx, prefetchTimeout)
+	defer cancel()
 	s.targets.prefetch(ctx, a.Scales, balancers)
 	return s
 }

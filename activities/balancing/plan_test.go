@@ -1,6 +1,7 @@
 package balancing
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -114,6 +115,26 @@ func TestLiveReadsAreBatched(t *testing.T) {
 	w.cache.balancers = append(w.cache.balancers, second)
 	require.Len(t, w.planned(t).Changes, 2)
 	require.Equal(t, 2, w.scales.reads)
+}
+
+// Kinds whose API hangs are the failure of those who use them.
+func TestHangingReadsAreBounded(t *testing.T) {
+	w := newWorld(t, 10, 5, 5, nil)
+	bad := web("aaa", 10)
+	bad.Spec.Targets[0].ScaleTargetRef.APIVersion, bad.Spec.Targets[0].ScaleTargetRef.Name = "example.com/v1", "stuck"
+	w.scales.hangs = "stuck"
+	w.cache.balancers = append(w.cache.balancers, bad)
+	s := w.look(t.Context(), w.cache.balancers[:1])
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond) // in the place of prefetchTimeout
+	defer cancel()
+	s.targets.prefetch(ctx, w.scales, w.cache.balancers)
+	var out contract.BalancersPlan
+	for _, b := range w.cache.balancers {
+		w.consider(s, b, &out)
+	}
+	require.Equal(t, 1, out.Failing)
+	require.Equal(t, []contract.BalancerChange{{BalancerRef: webRef, Summary: "b 5→7, a 5→3"}}, out.Changes)
+	require.Contains(t, fmt.Sprint(w.told()), "Deployment/aaa/stuck: context deadline exceeded")
 }
 
 // More than fits into one plan goes on where it ended; nobody is left out.

@@ -31,8 +31,8 @@ type Scales interface {
 	Set(ctx context.Context, scale Scale, replicas int32) error
 }
 
-// scaleTimeout bounds one request. An admission webhook has 10 s by default.
-const scaleTimeout = 12 * time.Second
+// scaleTimeout bounds one request; an admission webhook has as long by default.
+const scaleTimeout = 10 * time.Second
 
 // LiveScales asks the API server.
 type LiveScales struct {

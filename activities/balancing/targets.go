@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -14,8 +15,14 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/balancing/round"
 )
 
-// liveReads is how many scales are read at a time.
-const liveReads = 16
+const (
+	// liveReads is how many scales are read at a time.
+	liveReads = 16
+	// prefetchTimeout bounds all live reads of a plan together: kinds whose API
+	// hangs must not keep the others waiting. What is not read by then is the
+	// failure of its Balancers.
+	prefetchTimeout = 10 * time.Second
+)
 
 // targetKey names an object over all namespaces.
 type targetKey struct {

@@ -114,12 +114,17 @@ type memoryScales struct {
 	scales map[string]Scale
 	writes []string
 	reads  int
+	hangs  string // reads of this object never end
 	get    func(name string) error
 	set    func(name string, attempt int) error
 	sets   map[string]int
 }
 
-func (m *memoryScales) Get(_ context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (Scale, error) {
+func (m *memoryScales) Get(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (Scale, error) {
+	if m.hangs != "" && ref.Name == m.hangs {
+		<-ctx.Done()
+		return Scale{}, scaleError(namespace, ref, ctx.Err())
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.reads++

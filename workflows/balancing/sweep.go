@@ -25,8 +25,8 @@ const (
 	// applyTimeout bounds one attempt at one Balancer, and changeTimeout all of
 	// them: a target that does not answer must not hold the next sweep up. What
 	// is not done then is planned again.
-	applyTimeout     = 30 * time.Second
-	changeTimeout    = time.Minute
+	applyTimeout     = 20 * time.Second
+	changeTimeout    = 25 * time.Second
 	heartbeatTimeout = 15 * time.Second
 	// reportTimeout bounds one attempt at the statuses of one portion.
 	reportTimeout = 2 * time.Minute
