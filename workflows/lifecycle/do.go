@@ -29,8 +29,11 @@ func Do[In, Out any](ctx workflow.Context, a contract.Activity[In, Out], in In) 
 	if err := op.hold(ctx, s); err != nil {
 		return out, err
 	}
-	if a.Wait && op.untold {
-		op.publish(ctx, false)
+	if a.Wait {
+		op.waited[s.Name] = true
+		if op.untold {
+			op.publish(ctx, false)
+		}
 	}
 	o := workflow.ActivityOptions{
 		TaskQueue:              contract.QueueInfra,

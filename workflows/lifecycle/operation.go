@@ -21,9 +21,10 @@ type operation struct {
 	in     Input
 	steps  []Step // flattened, in order
 	report contract.OperationReport
-	lock   workflow.Mutex // one report at a time, so that none overtakes another
-	told   time.Time      // when the last report was sent
-	untold bool           // a step has begun since
+	lock   workflow.Mutex  // one report at a time, so that none overtakes another
+	waited map[string]bool // names of the steps that have waited for something
+	told   time.Time       // when the last report was sent
+	untold bool            // a step has begun since
 
 	wakes  int   // a counter, since several steps may be stalled at once
 	newest int64 // generation of the newest wake
@@ -48,7 +49,7 @@ type operation struct {
 // stall handling. It returns an error only when it was cancelled.
 func Run(ctx workflow.Context, in Input, steps ...Step) (Result, error) {
 	o := &operation{in: in, steps: flatten(steps), lock: workflow.NewMutex(ctx),
-		stalled: map[string]bool{}, skips: map[string]bool{}, stops: map[string]workflow.CancelFunc{}}
+		stalled: map[string]bool{}, waited: map[string]bool{}, skips: map[string]bool{}, stops: map[string]workflow.CancelFunc{}}
 	ctx = workflow.WithValue(ctx, operationKey, o)
 	ctx, o.cancel = workflow.WithCancel(ctx)
 	if err := o.listen(ctx); err != nil {

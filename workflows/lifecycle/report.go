@@ -36,7 +36,7 @@ func (o *operation) mark(ctx workflow.Context, s Step, state v1.StepState) {
 	default:
 		st.FinishedAt = &now
 		op.Progress = max(op.Progress, o.progress())
-		if state == v1.StepSucceeded && now.Sub(started(st, now)) >= worthTelling {
+		if state == v1.StepSucceeded && o.waited[s.Name] {
 			o.event(ctx, false, s.Name, "%s: done in %s", s.Doc, took(st.StartedAt, now.Time))
 		}
 	}
@@ -44,22 +44,16 @@ func (o *operation) mark(ctx workflow.Context, s Step, state v1.StepState) {
 		return // told with the beginning of the next step, or with the end
 	}
 	o.details(ctx)
-	if o.untold = now.Sub(o.told) < worthTelling; !o.untold {
+	if o.untold = now.Sub(o.told) < freshEnough; !o.untold {
 		o.publish(ctx, false)
 	}
 }
 
-// worthTelling is the time from which a step is worth a write to the API
-// server. Quick steps, of some milliseconds each, are told together by the next
-// one that waits; one that hangs is told by its worker (workers/interceptor.go).
-const worthTelling = time.Second
-
-func started(st *v1.StepStatus, now metav1.Time) time.Time {
-	if st.StartedAt == nil {
-		return now.Time
-	}
-	return st.StartedAt.Time
-}
+// freshEnough is how old a report may be when a quick step begins. Quick steps
+// are told together by the next one that waits; one that hangs is told by its
+// worker (workers/interceptor.go). It is long on purpose: when there is much to
+// do each step takes seconds, and that is no time to write more (test/bench).
+const freshEnough = 30 * time.Second
 
 // fail records and tells that a step stalls.
 func (o *operation) fail(ctx workflow.Context, s Step, f *faults.Fault, delay time.Duration) {

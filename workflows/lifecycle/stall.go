@@ -59,6 +59,7 @@ func (o *operation) stall(ctx workflow.Context, s Step, f *faults.Fault, since t
 	o.report.LastError = nil
 	o.report.Operation.Attempts++
 	o.report.Operation.State = o.state()
+	o.told = time.Time{} // that the stall is over is told at once
 	o.news(ctx, news{})
 	return nil
 }

@@ -71,6 +71,11 @@ func (n *network) ensureBucket(ctx workflow.Context) error {
 }
 
 func (n *network) ensureShoot(ctx workflow.Context) error {
+	if n.in.Verb == lifecycle.Create {
+		// Nobody else writes a Shoot that is not there yet.
+		_, err := lifecycle.Ensure(ctx, keyShoot, contract.EnsureShoot, n.plan)
+		return err
+	}
 	return lifecycle.WithLock(ctx, n.in.Object, contract.LockShoot, func() error {
 		_, err := lifecycle.Ensure(ctx, keyShoot, contract.EnsureShoot, n.plan)
 		return err
