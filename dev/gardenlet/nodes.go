@@ -37,8 +37,8 @@ var (
 
 // desiredNodes are the nodes that the pools ask for: the minimum of each pool,
 // dealt out over its zones, the first zones first. A node's name follows from
-// what makes a machine, so that a pool with another machine type or image gets
-// new nodes, and everything else keeps its own.
+// what makes a machine, so that a pool with another machine type, image or volume
+// gets new nodes, and everything else keeps its own.
 func desiredNodes(technicalID, region string, pools []gardencorev1beta1.Worker, machines map[string]gardencorev1beta1.MachineType) ([]corev1.Node, error) {
 	var nodes []corev1.Node
 	for _, pool := range pools {
@@ -68,7 +68,14 @@ func newNode(technicalID, region, zone string, zoneIndex, ordinal int, pool gard
 			image += "-" + *v
 		}
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%s/%s/%d/%s/%s", technicalID, pool.Name, zone, ordinal, pool.Machine.Type, image))
+	disk := ""
+	if v := pool.Volume; v != nil {
+		disk = v.VolumeSize
+		if v.Type != nil {
+			disk = *v.Type + "-" + disk
+		}
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%s/%s/%d/%s/%s/%s", technicalID, pool.Name, zone, ordinal, pool.Machine.Type, image, disk))
 	hash := hex.EncodeToString(sum[:])
 	name := fmt.Sprintf("%s-%s-z%d-%s", technicalID, pool.Name, zoneIndex+1, hash[:5])
 	labels := map[string]string{

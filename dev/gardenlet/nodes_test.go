@@ -1,6 +1,7 @@
 package gardenlet
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"regexp"
@@ -11,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
 )
 
 var testMachines = map[string]gardencorev1beta1.MachineType{
@@ -94,6 +97,8 @@ func TestNodesAreKeptOrReplaced(t *testing.T) {
 		"grows":        {func(p *gardencorev1beta1.Worker) { p.Minimum = 6 }, 4},
 		"shrinks":      {func(p *gardencorev1beta1.Worker) { p.Minimum = 3 }, 3},
 		"machine type": {func(p *gardencorev1beta1.Worker) { p.Machine.Type = "m5.large" }, 0},
+		"volume size":  {func(p *gardencorev1beta1.Worker) { p.Volume.VolumeSize = "90Gi" }, 0},
+		"volume type":  {func(p *gardencorev1beta1.Worker) { p.Volume.Type = new("io1") }, 0},
 		"image":        {func(p *gardencorev1beta1.Worker) { p.Machine.Image.Version = new("1592.5.0") }, 0},
 	} {
 		pool := testPool()
@@ -106,6 +111,45 @@ func TestNodesAreKeptOrReplaced(t *testing.T) {
 		}
 		if kept != tc.kept {
 			t.Errorf("%s: %d nodes are kept, want %d", name, kept, tc.kept)
+		}
+	}
+}
+
+// A pool that is removed takes its nodes along, and the Pods on them; those of
+// its successor, and Pods that are nowhere yet, stay.
+func TestRemovedPoolsTakeTheirNodes(t *testing.T) {
+	ctx := context.Background()
+	old, fresh := testPool(), testPool()
+	fresh.Name, fresh.Machine.Type = "kv-012345-b", "m5.large"
+	var objects []runtime.Object
+	for _, n := range plan(t, old, fresh) {
+		objects = append(objects, &n, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "db", Name: "on-" + n.Name}, Spec: corev1.PodSpec{NodeName: n.Name}})
+	}
+	objects = append(objects, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "db", Name: "pending"}})
+	shoot := fake.NewClientset(objects...)
+	keep := map[string]bool{}
+	for _, n := range plan(t, fresh) {
+		keep[n.Name] = true
+	}
+	for range 2 {
+		if err := removeNodes(ctx, shoot, keep); err != nil {
+			t.Fatal(err)
+		}
+		nodes, err := shoot.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pods, err := shoot.CoreV1().Pods("db").List(ctx, metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(nodes.Items) != len(keep) || len(pods.Items) != len(keep)+1 {
+			t.Errorf("%d nodes and %d pods are left, want %d and one more", len(nodes.Items), len(pods.Items), len(keep))
+		}
+		for _, n := range nodes.Items {
+			if !keep[n.Name] || n.Spec.Unschedulable {
+				t.Errorf("node %s is left (unschedulable: %t)", n.Name, n.Spec.Unschedulable)
+			}
 		}
 	}
 }
