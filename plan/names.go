@@ -30,9 +30,6 @@ func ShootKey(n *v1.Network, provider *v1.Provider, o Options) string {
 	return s.Namespace + "/" + s.Name
 }
 
-// Project is the Gardener project of a Provider.
-func Project(provider *v1.Provider, o Options) string { return project(provider, o) }
-
 // BindingName is the name of a Provider's binding, and of its Secret, in the
 // garden.
 func BindingName(provider contract.ObjectRef) string { return provider.Name + "-" + provider.ID8() }

@@ -159,10 +159,10 @@ func TestSelfSignedBehindService(t *testing.T) {
 	ctx := context.Background()
 	c := fake.NewClientBuilder().WithScheme(secretsScheme(t)).
 		WithObjects(Mutating(Target{Namespace: "infra"}), Validating(Target{Namespace: "infra"})).Build()
-	make := func() *SelfSigned {
+	fresh := func() *SelfSigned {
 		return &SelfSigned{Client: c, Namespace: "infra", Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return noon }}
 	}
-	one, two := make(), make()
+	one, two := fresh(), fresh()
 	require.NoError(t, one.keep(ctx))
 	require.NoError(t, two.keep(ctx))
 	a, err := one.GetCertificate(nil)
