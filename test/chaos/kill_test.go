@@ -141,6 +141,7 @@ var learned struct {
 	expect     *states
 	boundaries map[string][]lab.Boundary
 	steps      map[string][]lab.Step
+	calls      []lab.Call
 	err        error
 }
 
@@ -169,6 +170,7 @@ func dryRun(t *testing.T) (*states, map[string][]lab.Boundary) {
 		}
 		learned.boundaries = lab.Boundaries(l.Conductor.Trace())
 		learned.steps = lab.Steps(l.Conductor.Trace())
+		learned.calls = l.Gate.Calls()
 		maps.Copy(learned.boundaries, objects)
 	})
 	require.NoError(t, learned.err)

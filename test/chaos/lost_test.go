@@ -2,7 +2,6 @@ package chaos
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -103,8 +102,13 @@ func (s *struck) String() string {
 	return fmt.Sprintf("%d answers lost; kinds of calls: %v", s.total, by)
 }
 
-// classes is into how many passes single losses are spread.
-const classes = 3
+// An activity's attempts are further and further apart, so that more than a few
+// failures would outlast its step's time: five single ones take half a minute,
+// two threefold ones a minute.
+const (
+	onceAtATime   = 5
+	thriceAtATime = 2
+)
 
 // TestLostAnswers has every mutating call to AWS, Kubernetes and the garden
 // answer with a connection reset after it took effect: once, and three times in
@@ -113,45 +117,43 @@ func TestLostAnswers(t *testing.T) {
 	if !full() {
 		t.Skip("part of make chaos; TestSeeded loses a few")
 	}
-	expect := newStates()
-	if sample() == 0 {
-		expect, _ = dryRun(t)
-	}
-	var once, thrice struck
-	var mu sync.Mutex
-	pass := func(name string, l *loser, into *struck) {
-		inLanes(t, "lost "+name, expect, func(j *journey) error {
-			j.lane.Gate.SetLose(l.lose)
-			j.before = func(string, invariants.Key) string { return "answers lost " + name }
-			err := j.whole(nothing)
-			j.lane.Gate.SetLose(nil)
-			into.add(j.lane.Gate.Calls())
-			return err
+	expect, _ := dryRun(t)
+	deep := depth(learned.calls)
+	fmt.Printf("an activity makes up to %d mutating calls\n", deep)
+	for _, part := range []struct {
+		name           string
+		times, atATime int
+	}{{"once", 1, onceAtATime}, {"3 times", 3, thriceAtATime}} {
+		var all struck
+		classes := (deep + part.atATime - 1) / part.atATime
+		side(passes(classes), func(k int) {
+			l := newLoser(part.times, func(nth int) bool { return nth%classes == k })
+			inLanes(t, "lost "+part.name, expect, func(j *journey) error {
+				j.lane.Gate.SetLose(l.lose)
+				j.before = func(string, invariants.Key) string { return "answers lost " + part.name }
+				err := j.whole(nothing)
+				j.lane.Gate.SetLose(nil)
+				all.add(j.lane.Gate.Calls())
+				return err
+			})
 		})
+		fmt.Println("lost "+part.name+":", all.String())
+		if sample() == 0 {
+			require.Empty(t, all.lacking(part.times), "these calls never lost an answer "+part.name)
+		}
+		failUnconverged(t, "lost "+part.name)
 	}
-	var losers []*loser
-	side(passes(classes), func(k int) {
-		l := newLoser(1, func(nth int) bool { return nth%classes == k })
-		mu.Lock()
-		losers = append(losers, l)
-		mu.Unlock()
-		pass("once", l, &once)
-	})
-	deep := 0
-	for _, l := range losers {
-		deep = max(deep, l.deep)
+}
+
+// depth is the most different mutating calls that one activity makes.
+func depth(calls []lab.Call) int {
+	l := newLoser(0, func(int) bool { return false })
+	for _, c := range calls {
+		if c.Status > 0 && c.Status < 300 {
+			l.lose(c)
+		}
 	}
-	side(passes(deep), func(k int) { pass("3 times", newLoser(3, func(nth int) bool { return nth == k }), &thrice) })
-	fmt.Println("once:", once.String())
-	fmt.Println("3 times:", thrice.String())
-	if sample() == 0 {
-		require.Empty(t, once.lacking(1), "these calls never lost an answer")
-		require.Empty(t, thrice.lacking(3), "these calls never lost three answers in a row")
-	}
-	for _, p := range []string{"lost once", "lost 3 times"} {
-		failUnconverged(t, p)
-	}
-	require.NotEmpty(t, slices.Collect(maps.Keys(once.calls)))
+	return l.deep
 }
 
 // passes is how many passes run.

@@ -17,7 +17,7 @@ import (
 const seededKills = 2
 
 // TestSeeded is the short subset that runs in CI: every operation once, with the
-// worker killed at borders that the seed picks, and every seventh mutating call
+// worker killed at borders that the seed picks, and every eleventh mutating call
 // losing its answer.
 func TestSeeded(t *testing.T) {
 	if full() {
@@ -33,8 +33,8 @@ func TestSeeded(t *testing.T) {
 		chosen[op] = golden[op][r.IntN(len(golden[op]))]
 	}
 	l := newLane(t, "seeded")
-	n := r.IntN(7)
-	l.Gate.SetLose(newLoser(1, func(int) bool { n++; return n%7 == 0 }).lose)
+	n := r.IntN(11)
+	l.Gate.SetLose(newLoser(1, func(int) bool { n++; return n%11 == 0 }).lose)
 	var armed []*lab.Armed
 	j := &journey{lane: l, part: "seeded", expect: newStates()}
 	j.before = func(operation string, key invariants.Key) string {
