@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -22,6 +23,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/tidbcloud/infra-orchestrator/internal/runtime"
 	"github.com/tidbcloud/infra-orchestrator/test/bench/internal/report"
 	"github.com/tidbcloud/infra-orchestrator/test/bench/internal/subject"
 )
@@ -72,6 +74,7 @@ func drive(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	runtime.InstallLogger(slog.New(slog.DiscardHandler)) // of the libraries
 	var results []report.Result
 	for _, n := range o.sizes {
 		for _, mode := range o.modes {
