@@ -28,8 +28,8 @@ func row(name string, m timing) string {
 		name, s(m.total), s(m.start), s(m.flowWait), s(m.flowRun), s(m.actWait), s(m.actRun), s(m.worst))
 }
 
-// timingOf reads an operation's history. Of activities it has the last
-// attempts; earlier ones leave no event.
+// timingOf reads an operation's history. Of an activity it has the last attempt
+// only; earlier ones and the pauses between them count as waiting.
 func timingOf(h *historypb.History, began time.Time, total time.Duration) timing {
 	m := timing{total: total}
 	at := map[int64]time.Time{} // by event id
