@@ -50,7 +50,8 @@ func audited(t *testing.T, world *workflowtest.World, run func(*testsuite.TestWo
 	suite.SetContextPropagators([]workflow.ContextPropagator{lifecycle.Propagator()})
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetTestTimeout(time.Minute)
-	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{auditor}})
+	// The first workflow of a process takes a second and more on a busy machine.
+	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{auditor}, DeadlockDetectionTimeout: 20 * time.Second})
 	workers.RegisterWorkflows(env)
 	world.Register(env)
 	run(env)
