@@ -128,7 +128,7 @@ func startOptions(id, kind string, obj *metav1.PartialObjectMetadata) temporalcl
 		StaticSummary: fmt.Sprintf("%s %s/%s", kind, obj.Namespace, obj.Name),
 		// Object workflows decide in milliseconds; they must not queue behind
 		// hundreds of somebody else's operations.
-		Priority: sdktemporal.Priority{PriorityKey: 1, FairnessKey: "ns/" + obj.Namespace[:min(len(obj.Namespace), 60)]},
+		Priority: sdktemporal.Priority{PriorityKey: 1, FairnessKey: fairnessKey(obj)},
 		TypedSearchAttributes: sdktemporal.NewSearchAttributes(
 			temporal.AttrKind.ValueSet(kind),
 			temporal.AttrNamespace.ValueSet(obj.Namespace),
@@ -136,6 +136,21 @@ func startOptions(id, kind string, obj *metav1.PartialObjectMetadata) temporalcl
 		),
 	}
 }
+
+// fairnessKey says in whose turn an object workflow's tasks are dealt out: the
+// Provider's, which the webhooks write into a label, else the namespace's. The
+// Account is not in the metadata, which is all that the bridge reads.
+func fairnessKey(obj *metav1.PartialObjectMetadata) string {
+	for _, label := range []string{v1.LabelProvider, v1.LabelNetwork} {
+		if name := obj.Labels[label]; name != "" {
+			return cutKey(name)
+		}
+	}
+	return cutKey("ns/" + obj.Namespace)
+}
+
+// cutKey keeps Temporal's limit of 64 bytes.
+func cutKey(key string) string { return key[:min(len(key), 64)] }
 
 // Outcome of a signal; a label of the metric.
 type Outcome string

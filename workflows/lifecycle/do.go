@@ -36,16 +36,18 @@ func Do[In, Out any](ctx workflow.Context, a contract.Activity[In, Out], in In) 
 		}
 	}
 	o := workflow.ActivityOptions{
-		TaskQueue:              contract.QueueInfra,
-		Summary:                s.Doc,
-		StartToCloseTimeout:    quickTimeout,
-		ScheduleToCloseTimeout: s.budget(),
+		TaskQueue:           contract.QueueInfra,
+		Summary:             s.Doc,
+		StartToCloseTimeout: quickTimeout,
+		// Throttling and passing failures are repeated for as long as nobody
+		// shall hear of them: a stall would run the whole step again.
+		ScheduleToCloseTimeout: max(s.budget(), quiet),
 		HeartbeatTimeout:       heartbeatTimeout,
 		WaitForCancellation:    true, // the outcome of a running call is always awaited
 		RetryPolicy:            retryPolicy(),
 	}
 	if a.Wait {
-		o.TaskQueue, o.StartToCloseTimeout = contract.QueueWaits, s.budget()
+		o.TaskQueue, o.StartToCloseTimeout, o.ScheduleToCloseTimeout = contract.QueueWaits, s.budget(), s.budget()
 	}
 	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, o), a.Name, in).Get(ctx, &out)
 	return out, err
