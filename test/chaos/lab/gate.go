@@ -120,7 +120,7 @@ func newUpstream(config *rest.Config) (*upstream, error) {
 		},
 		// A system that is away looks like one: no answer.
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { reset(w) },
-		ErrorLog:     nil,
+		ErrorLog:     silent(),
 	}
 	return u, nil
 }

@@ -2,10 +2,13 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
+	"go.temporal.io/sdk/temporal"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -144,10 +147,20 @@ func (l *Lane) AwaitGone(ctx context.Context, key invariants.Key) error {
 	if _, err := l.await(ctx, key, func(o v1.Object) bool { return o == nil }); err != nil {
 		return err
 	}
-	if err := l.Stack.Temporal.GetWorkflow(ctx, WorkflowID(key), "").Get(ctx, nil); err != nil {
-		return fmt.Errorf("%s is gone, but its workflow does not end well: %w", key, err)
+	for {
+		err := l.Stack.Temporal.GetWorkflow(ctx, WorkflowID(key), "").Get(ctx, nil)
+		var ended *temporal.WorkflowExecutionError
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil || errors.As(err, &ended) {
+			return fmt.Errorf("%s is gone, but its workflow does not end well: %w", key, err)
+		}
+		select { // Temporal is away
+		case <-ctx.Done():
+		case <-time.After(500 * time.Millisecond):
+		}
 	}
-	return nil
 }
 
 func (l *Lane) await(ctx context.Context, key invariants.Key, wanted func(v1.Object) bool) (v1.Object, error) {
