@@ -54,8 +54,9 @@ For each object the bridge adds a finalizer and an identity, in one patch, and
 then tells the workflow <kind>/<namespace>/<name> the object's generation; the
 signal starts the workflow when it does not run. All else is done by the
 workers. It also keeps the Schedule of the Balancers, of all namespaces, and
-starts a sweep when one has changed (docs/balancing.md). While Temporal is away the bridge goes on watching, tries again every
-30 s at most, and catches up by itself.
+starts a sweep when one has changed (docs/balancing.md). While Temporal is away
+the bridge goes on watching, tries again every 30 s at most, and catches up by
+itself.
 
 Any number of bridges may run: with --leader-elect one of them signals, the
 others stand by with synced caches. All of them serve the admission webhooks.
@@ -152,10 +153,8 @@ func run(ctx context.Context, o *options) error {
 			return errors.Join(bridge.WaitForCaches(ctx, mgr.GetCache()), hooks.waitForCaches(ctx))
 		},
 	}
-	if err := hooks.setup(mgr, readiness); err != nil {
-		return err
-	}
 	if err := errors.Join(
+		hooks.setup(mgr, readiness),
 		mgr.Add(readiness),
 		mgr.AddHealthzCheck("process", healthz.Ping),
 		mgr.AddReadyzCheck("ready", readiness.Check),

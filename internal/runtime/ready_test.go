@@ -48,7 +48,9 @@ func TestReadiness(t *testing.T) {
 	require.Eventually(t, r.synced.Load, 5*time.Second, time.Millisecond)
 	require.False(t, r.NeedLeaderElection())
 
+	once := func() error { return r.CheckOnce(httptest.NewRequest(http.MethodGet, "/readyz/webhooks", nil)) }
 	require.ErrorContains(t, probe(), `namespace "infra" does not answer: connection refused`)
+	require.Error(t, once())
 	require.True(t, ns.bounded)
 	ns.err = nil
 	require.Error(t, probe(), "the answer counts for some seconds")
@@ -59,6 +61,7 @@ func TestReadiness(t *testing.T) {
 	require.NoError(t, probe())
 	clock = clock.Add(readyTTL)
 	require.ErrorContains(t, probe(), "away")
+	require.NoError(t, once(), "it was ready once")
 
 	cancel()
 	require.NoError(t, <-done)
