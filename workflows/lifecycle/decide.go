@@ -36,10 +36,8 @@ func decide(id, uid string, s contract.ObjectState, asked string) decision {
 			" was changed from " + id + ": put it back, all external resources are found by it"}
 	case s.ID != "" && s.ID != id:
 		return decision{action: actReplace}
-	case s.Paused && !s.Deleting && s.ObservedGeneration >= s.Generation:
-		return decision{action: actSettle, reason: "Ready", text: "; it is paused, so a change waits until it is resumed"}
 	case s.Paused:
-		return decision{action: actWait, reason: "Paused", text: pausedText(s)}
+		return paused(s)
 	case s.Deleting && s.Operation != nil && s.Operation.Type == string(Delete) && s.Operation.State == v1.OperationSucceeded:
 		// Ours is done; what is left waits for somebody else's finalizer.
 		return decision{action: actEnd}
@@ -54,6 +52,14 @@ func decide(id, uid string, s contract.ObjectState, asked string) decision {
 	default:
 		return unlessEnded(s, Update, asked)
 	}
+}
+
+// paused freezes the object; one with nothing to do stays Ready.
+func paused(s contract.ObjectState) decision {
+	if !s.Deleting && s.ObservedGeneration >= s.Generation {
+		return decision{action: actSettle, reason: "Ready", text: "; it is paused, so a change waits until it is resumed"}
+	}
+	return decision{action: actWait, reason: "Paused", text: pausedText(s)}
 }
 
 // pausedText says what a pause holds up and how it ends.
