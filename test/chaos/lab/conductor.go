@@ -19,7 +19,8 @@ type Boundary struct {
 	// Workflow type, such as CreateNetwork.
 	Workflow string
 	// Activity by name; Call says which call of it in a run of the workflow,
-	// from 1. Attempts of one call count once.
+	// from 1. Attempts of one call count once. Without a name Call counts all
+	// activities that are not local.
 	Activity string
 	Call     int
 	Local    bool
@@ -135,11 +136,9 @@ func (c *Conductor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (c *Conductor) pass(b hook.Border) *Armed {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	key := callKey{b.RunID, b.Activity}
-	call := slices.Index(c.calls[key], b.ActivityID) + 1
-	if call == 0 {
-		c.calls[key] = append(c.calls[key], b.ActivityID)
-		call = len(c.calls[key])
+	call, any := c.number(callKey{b.RunID, b.Activity}, b.ActivityID), 0
+	if !b.Local {
+		any = c.number(callKey{b.RunID, ""}, b.ActivityID)
 	}
 	c.trace = append(c.trace, Passed{time.Now(), b, call})
 	flight := b.RunID + "/" + b.ActivityID
@@ -148,7 +147,7 @@ func (c *Conductor) pass(b hook.Border) *Armed {
 	} else {
 		delete(c.now, flight)
 	}
-	i := slices.IndexFunc(c.rules, func(a *Armed) bool { return !a.Fired() && a.meets(b, call) })
+	i := slices.IndexFunc(c.rules, func(a *Armed) bool { return !a.Fired() && a.meets(b, call, any) })
 	if i < 0 {
 		return nil
 	}
@@ -160,7 +159,17 @@ func (c *Conductor) pass(b hook.Border) *Armed {
 	return c.rules[i]
 }
 
-func (r Rule) meets(b hook.Border, call int) bool {
+// number is which call of a run an id is, from 1.
+func (c *Conductor) number(key callKey, id string) int {
+	n := slices.Index(c.calls[key], id) + 1
+	if n == 0 {
+		c.calls[key] = append(c.calls[key], id)
+		n = len(c.calls[key])
+	}
+	return n
+}
+
+func (r Rule) meets(b hook.Border, call, any int) bool {
 	switch {
 	case r.Moment != b.Moment, b.Failed:
 		return false
@@ -170,6 +179,9 @@ func (r Rule) meets(b hook.Border, call int) bool {
 		return false
 	case r.Step != "":
 		return r.Step == b.Step && b.State == "Running"
+	}
+	if r.Activity == "" {
+		return r.Call == 0 || r.Call == any
 	}
 	return r.Call == 0 || r.Call == call
 }

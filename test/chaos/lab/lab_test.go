@@ -100,6 +100,12 @@ func TestConductor(t *testing.T) {
 	require.False(t, other.Fired(), "network/a/n is another object")
 	require.Equal(t, hook.Go, ask(t, server.URL, border(hook.After, "6")), "a rule strikes once")
 
+	third := c.Arm(Rule{Boundary: Boundary{Workflow: "CreateNetwork", Call: 3, Moment: hook.After}, Then: hook.Kill})
+	next := border(hook.After, "8")
+	next.Activity = "garden.EnsureShoot"
+	require.Equal(t, hook.Kill, ask(t, server.URL, next), "the third call of all")
+	require.True(t, third.Fired())
+
 	hold := c.Arm(Rule{Boundary: Boundary{Activity: "aws.EnsureBucket", Moment: hook.Before}, Then: hook.Go})
 	answered := make(chan hook.Verdict)
 	go func() { answered <- ask(t, server.URL, border(hook.Before, "7")) }()
@@ -111,7 +117,7 @@ func TestConductor(t *testing.T) {
 	}
 	hold.Release()
 	require.Equal(t, hook.Go, <-answered)
-	require.Len(t, Boundaries(c.Trace())["CreateNetwork"], 6, "three calls, before and after each")
+	require.Len(t, Boundaries(c.Trace())["CreateNetwork"], 6, "three calls have begun, before and after each")
 }
 
 func TestTable(t *testing.T) {
