@@ -136,9 +136,9 @@ func (c *Conductor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (c *Conductor) pass(b hook.Border) *Armed {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	call, any := c.number(callKey{b.RunID, b.Activity}, b.ActivityID), 0
+	call, nth := c.number(callKey{b.RunID, b.Activity}, b.ActivityID), 0
 	if !b.Local {
-		any = c.number(callKey{b.RunID, ""}, b.ActivityID)
+		nth = c.number(callKey{b.RunID, ""}, b.ActivityID)
 	}
 	c.trace = append(c.trace, Passed{time.Now(), b, call})
 	flight := b.RunID + "/" + b.ActivityID
@@ -147,7 +147,7 @@ func (c *Conductor) pass(b hook.Border) *Armed {
 	} else {
 		delete(c.now, flight)
 	}
-	i := slices.IndexFunc(c.rules, func(a *Armed) bool { return !a.Fired() && a.meets(b, call, any) })
+	i := slices.IndexFunc(c.rules, func(a *Armed) bool { return !a.Fired() && a.meets(b, call, nth) })
 	if i < 0 {
 		return nil
 	}
@@ -169,7 +169,7 @@ func (c *Conductor) number(key callKey, id string) int {
 	return n
 }
 
-func (r Rule) meets(b hook.Border, call, any int) bool {
+func (r Rule) meets(b hook.Border, call, nth int) bool {
 	switch {
 	case r.Moment != b.Moment, b.Failed:
 		return false
@@ -181,7 +181,7 @@ func (r Rule) meets(b hook.Border, call, any int) bool {
 		return r.Step == b.Step && b.State == "Running"
 	}
 	if r.Activity == "" {
-		return r.Call == 0 || r.Call == any
+		return r.Call == 0 || r.Call == nth
 	}
 	return r.Call == 0 || r.Call == call
 }
