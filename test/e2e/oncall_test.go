@@ -33,11 +33,12 @@ func onCall(t *testing.T) {
 	require.NoError(t, world.Kube.Create(ctx, n2))
 
 	t.Log("it stalls, and says whose it is")
-	until(ctx, t, n2, func() bool { return n2.Status.Operation != nil && n2.Status.Operation.State == v1.OperationBlocked })
+	until(ctx, t, n2, func() bool { // the operation tells it first, then the object
+		return n2.Status.Operation != nil && n2.Status.Operation.State == v1.OperationBlocked && n2.Status.Phase == v1.PhaseFailed
+	})
 	require.Equal(t, "Auth", n2.Status.LastError.Class)
 	require.Equal(t, "operator", n2.Status.LastError.Owner)
 	require.Contains(t, n2.Status.LastError.Hint, "grant the Provider")
-	require.Equal(t, v1.PhaseFailed, n2.Status.Phase)
 
 	t.Log("skip is refused, retry with the wrong step too, retry goes on")
 	out, err := infractl("skip", "network", "n2")
