@@ -45,11 +45,19 @@ func mayFollow(before, now v1.Phase) bool {
 // compare says which invariants a new state of an object violates, given the
 // state before; that is nil when the object was not known.
 func compare(key Key, before, now v1.Object) (bad []string) {
+	bad = alone(key, now)
+	if before != nil && before.GetUID() == now.GetUID() {
+		bad = append(bad, since(key, before, now)...)
+	}
+	return bad
+}
+
+// alone says what is wrong with a state whatever came before.
+func alone(key Key, now v1.Object) (bad []string) {
 	add := func(format string, args ...any) { bad = append(bad, key.String()+": "+fmt.Sprintf(format, args...)) }
 	c := now.Common()
 	ready := apimeta.FindStatusCondition(c.Conditions, v1.ConditionReady)
-	isReady := ready != nil && ready.Status == metav1.ConditionTrue
-	if isReady && ready.ObservedGeneration != c.ObservedGeneration {
+	if ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration != c.ObservedGeneration {
 		add("5: Ready is True for generation %d, but status.observedGeneration is %d", ready.ObservedGeneration, c.ObservedGeneration)
 	}
 	if c.ObservedGeneration > now.GetGeneration() {
@@ -58,10 +66,15 @@ func compare(key Key, before, now v1.Object) (bad []string) {
 	if op := c.Operation; op != nil && op.Generation > now.GetGeneration() {
 		add("12: an operation for generation %d, but the object is at generation %d", op.Generation, now.GetGeneration())
 	}
-	if before == nil || before.GetUID() != now.GetUID() {
-		return bad
-	}
-	b := before.Common()
+	return bad
+}
+
+// since says what must not have changed as it has.
+func since(key Key, before, now v1.Object) (bad []string) {
+	add := func(format string, args ...any) { bad = append(bad, key.String()+": "+fmt.Sprintf(format, args...)) }
+	b, c := before.Common(), now.Common()
+	ready := apimeta.FindStatusCondition(c.Conditions, v1.ConditionReady)
+	isReady := ready != nil && ready.Status == metav1.ConditionTrue
 	if c.ObservedGeneration < b.ObservedGeneration {
 		add("12: status.observedGeneration went from %d to %d", b.ObservedGeneration, c.ObservedGeneration)
 	}

@@ -59,7 +59,6 @@ type Gate struct {
 	lose func(c Call) bool
 
 	conductor *Conductor
-	shootPath string // prefix of shoots' addresses at this gate
 	servers   []*http.Server
 	kubeURL   string
 	awsURL    string
@@ -233,7 +232,7 @@ func (g *Gate) forward(w http.ResponseWriter, r *http.Request, system System, u 
 		r.Header.Set("Accept", "application/json")
 	}
 	end := g.begin(system, r)
-	res, answer, err := u.send(r, body)
+	res, answer, err := u.send(r, body) //nolint:bodyclose // send reads and closes it
 	end()
 	if err != nil {
 		g.note(call)
