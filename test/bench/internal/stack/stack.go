@@ -105,11 +105,11 @@ func (p *Process) Stop() error {
 	defer p.log.Close()
 	_ = p.cmd.Process.Signal(syscall.SIGINT)
 	select {
-	case <-p.ended:
+	case <-p.ended: //nolint:errcheck // a process that is asked to end ends with an error
 		return nil
 	case <-time.After(stopTimeout):
 		_ = p.cmd.Process.Kill()
-		<-p.ended
+		<-p.ended //nolint:errcheck // it was killed, so how it ended says nothing
 		return fmt.Errorf("%s did not stop within %s and was killed", p.Name, stopTimeout)
 	}
 }
