@@ -41,9 +41,10 @@ test-unit: ## Unit, workflow and replay tests, and those of the devstack
 oracles: ## Cases of the original programs, with passes and exceptions; ORACLE_DIR=folder for other files
 	@hack/oracles
 
+# One package at a time: each starts a devstack, and two cores serve one well.
 .PHONY: test-e2e
 test-e2e: build ## End to end on a devstack: through the Kubernetes API, up and down, with the worker killed
-	cd test && go test -vet=off -count=1 -timeout 40m ./...
+	cd test && go test -vet=off -count=1 -p 1 -timeout 40m ./...
 
 .PHONY: bench
 bench: build ## Measure against a plain reconciler and bare Temporal (test/bench); ARGS="-n 200 -json" (-help lists them)
