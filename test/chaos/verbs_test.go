@@ -81,7 +81,7 @@ func (w *wishes) count(operations ...string) (n int) {
 func allWishes(steps map[string][]lab.Step, r *rand.Rand) *wishes {
 	out := &wishes{left: map[string][]wish{}}
 	for _, operation := range slices.Sorted(keysOf(steps)) {
-		for _, s := range steps[operation] {
+		for _, s := range callByCall(steps[operation]) {
 			for _, ask := range asks {
 				out.left[operation] = append(out.left[operation], wish{step: s, ask: ask, annotation: len(s.Calls) == 0 || r.IntN(2) == 0})
 			}
@@ -89,6 +89,21 @@ func allWishes(steps map[string][]lab.Step, r *rand.Rand) *wishes {
 		all := out.left[operation]
 		r.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
 		out.left[operation] = sampled(all)
+	}
+	return out
+}
+
+// callByCall takes steps apart: quick steps are told together, so what a trace
+// shows as one may be several, each with calls of its own.
+func callByCall(steps []lab.Step) (out []lab.Step) {
+	for _, s := range steps {
+		if len(s.Calls) < 2 {
+			out = append(out, s)
+			continue
+		}
+		for _, c := range s.Calls {
+			out = append(out, lab.Step{Workflow: s.Workflow, Name: s.Name + ", at " + c.Activity, Calls: []lab.Boundary{c}})
+		}
 	}
 	return out
 }
