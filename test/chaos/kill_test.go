@@ -168,14 +168,39 @@ func dryRun(t *testing.T) (*states, map[string][]lab.Boundary) {
 		}); learned.err != nil {
 			return
 		}
-		learned.boundaries = lab.Boundaries(l.Conductor.Trace())
+		learned.boundaries = ours(lab.Boundaries(l.Conductor.Trace()))
 		learned.steps = lab.Steps(l.Conductor.Trace())
 		learned.calls = l.Gate.Calls()
-		maps.Copy(learned.boundaries, objects)
+		for kind, all := range objects {
+			learned.boundaries[kind] = anyCall(all)
+		}
 	})
 	require.NoError(t, learned.err)
 	requireSteps(t, learned.steps)
 	return learned.expect, learned.boundaries
+}
+
+// ours leaves out what is not an operation of the kinds under test, such as
+// periodic sweeps.
+func ours(all map[string][]lab.Boundary) map[string][]lab.Boundary {
+	out := map[string][]lab.Boundary{}
+	for _, kind := range lab.Kinds {
+		for _, verb := range []string{"Create", "Update", "Delete"} {
+			out[verb+kind] = all[verb+kind]
+		}
+	}
+	return out
+}
+
+// anyCall drops the numbers of calls: an object workflow lives long, and which
+// call it is at depends on the signals that it got.
+func anyCall(all []lab.Boundary) (out []lab.Boundary) {
+	for _, b := range all {
+		if b.Call = 0; !slices.Contains(out, b) {
+			out = append(out, b)
+		}
+	}
+	return out
 }
 
 // TestKill kills the worker at every border of every activity of every

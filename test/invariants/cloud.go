@@ -57,6 +57,9 @@ func (c *Checker) Inventory(ctx context.Context) ([]stack.Resource, error) {
 	}
 }
 
+// listingAttempts bounds how often a listing is begun anew.
+const listingAttempts = 10
+
 // list makes a listing as soon as the one before has ended.
 func (c *Checker) list(l *listing) {
 	c.listing.Lock()
@@ -66,7 +69,12 @@ func (c *Checker) list(l *listing) {
 	c.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	l.all, l.err = c.opts.Stack.Inventory(ctx)
+	// What goes while it is listed makes a listing fail; the next one will do.
+	for range listingAttempts {
+		if l.all, l.err = c.opts.Stack.Inventory(ctx); l.err == nil || ctx.Err() != nil {
+			break
+		}
+	}
 	close(l.done)
 }
 
