@@ -54,8 +54,8 @@ func Relevant() predicate.Predicate {
 				before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
 				!maps.Equal(verbs(before.GetAnnotations()), verbs(after.GetAnnotations()))
 		},
-		// After the last finalizer there is nothing left to tell.
-		DeleteFunc: func(event.DeleteEvent) bool { return false },
+		// A deletion is told, too: the finalizer may have been removed by force,
+		// and its workflow must not go on with what is no more.
 	}
 }
 

@@ -53,7 +53,7 @@ func TestRelevant(t *testing.T) {
 		})
 	}
 	require.True(t, Relevant().Create(event.CreateEvent{Object: network(nil)}))
-	require.False(t, Relevant().Delete(event.DeleteEvent{Object: network(nil)}))
+	require.True(t, Relevant().Delete(event.DeleteEvent{Object: network(nil)}))
 }
 
 func TestRandomID(t *testing.T) {

@@ -61,6 +61,8 @@ type LeaseRequest struct {
 	Holder Holder    `json:"holder"`
 	// Shared leases go together; an exclusive one is alone.
 	Shared bool `json:"shared,omitempty"`
+	// Withdraw, with a release: only if it is not granted yet.
+	Withdraw bool `json:"withdraw,omitempty"`
 }
 
 // Holder is who holds a lease.

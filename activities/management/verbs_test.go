@@ -57,7 +57,9 @@ func TestAnnotationPatchOfAnObjectWithoutAnnotations(t *testing.T) {
 }
 
 func TestDifference(t *testing.T) {
-	of := func(version string) []dependency { return []dependency{{name: "secret infra/core-aws", version: version}} }
+	of := func(version string) []dependency {
+		return []dependency{{name: "secret infra/core-aws", version: version}}
+	}
 	require.Empty(t, difference(of("1"), of("1")))
 	require.Empty(t, difference(of(""), of("")))
 	require.Equal(t, "secret infra/core-aws has changed", difference(of("1"), of("2")))

@@ -28,6 +28,7 @@ func (a *Activities) AcquireLease(ctx context.Context, in contract.LeaseRequest)
 		// Cancelled while it waited in the queue: it must not be granted later.
 		back, done := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer done()
+		in.Withdraw = true // another attempt may have it by now
 		if err := a.update(back, temporal.UpdateRelease, in); err != nil {
 			activity.GetLogger(ctx).Warn("request for a lease not withdrawn, the keeper sweeps it", "keeper", in.Keeper.String(), "error", err)
 		}

@@ -64,11 +64,9 @@ func (c *cluster) remove(p part) []lifecycle.Step {
 	return []lifecycle.Step{s}
 }
 
-func (c *cluster) inspect(ctx workflow.Context) error {
-	if c.void = !lifecycle.Published(ctx, "observed", &v1.ObservedCluster{}); c.void {
-		return nil
-	}
-	return c.resolve(ctx)
+func (c *cluster) inspect(ctx workflow.Context) (err error) {
+	c.void, err = lifecycle.Void(ctx, lifecycle.Published(ctx, "observed", &v1.ObservedCluster{}), c.resolve)
+	return err
 }
 
 func (c *cluster) deleteBackups(ctx workflow.Context) error {
@@ -111,7 +109,7 @@ func (c *cluster) deleteStorageClasses(ctx workflow.Context) error {
 }
 
 func (c *cluster) deleteWorkerPools(ctx workflow.Context) error {
-	return lifecycle.WithLock(ctx, c.plan.Network, contract.LockShoot, func() error {
+	return lifecycle.WithLock(ctx, c.plan.Network, contract.LockShoot, func(ctx workflow.Context) error {
 		return lifecycle.Remove(ctx, keyPools, contract.DeleteWorkerPools, c.pools())
 	})
 }

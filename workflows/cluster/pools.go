@@ -29,7 +29,7 @@ func (c *cluster) allocateWorkerPools(ctx workflow.Context) (err error) {
 // ensureWorkerPools adds what is new. What it replaces stays until
 // retireWorkerPools.
 func (c *cluster) ensureWorkerPools(ctx workflow.Context) error {
-	return lifecycle.WithLock(ctx, c.plan.Network, contract.LockShoot, func() error {
+	return lifecycle.WithLock(ctx, c.plan.Network, contract.LockShoot, func(ctx workflow.Context) error {
 		_, err := lifecycle.Ensure(ctx, keyPools, contract.EnsureWorkerPools, c.pools())
 		return err
 	})
@@ -49,7 +49,7 @@ func (c *cluster) retireWorkerPools(ctx workflow.Context) error {
 	if !c.workers.Shrinks {
 		return nil
 	}
-	err := lifecycle.WithLock(ctx, c.plan.Network, contract.LockShoot, func() error {
+	err := lifecycle.WithLock(ctx, c.plan.Network, contract.LockShoot, func(ctx workflow.Context) error {
 		_, err := lifecycle.Ensure(ctx, keyPools, contract.RetireWorkerPools, c.pools())
 		return err
 	})

@@ -22,6 +22,8 @@ type control struct {
 	// Generation of the spec by now.
 	Generation int64  `json:"generation,omitempty"`
 	By         string `json:"by,omitempty"`
+	// Undoing: who cancels has seen that it is being undone, and ends that.
+	Undoing bool `json:"undoing,omitempty"`
 }
 
 const (
@@ -54,18 +56,30 @@ func (o *operation) listen(ctx workflow.Context) error {
 
 // answer does what a validated verb asks for.
 func (o *operation) answer(ctx workflow.Context, req temporal.VerbRequest) (temporal.VerbReply, error) {
-	reply, refused := allow(req, o.view())
+	v := o.view()
+	reply, refused := allow(req, v)
 	if refused != "" {
 		return temporal.VerbReply{}, refusal(refused)
 	}
+	c := controlOf(req, v)
 	in := contract.VerbAnswer{Ref: o.in.Object, UID: o.in.UID, Pause: pauseOf(req.Verb),
 		Events: []contract.Event{verbEvent(ctx, req, reply, "")}}
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	if _, err := must(answering(ctx, o.in.Object, o.in.Generation, req, false), contract.AnswerVerb, in); err != nil {
 		return temporal.VerbReply{}, err
 	}
-	o.steer(control{Do: req.Verb, Step: req.Step, By: req.By})
+	o.steer(c)
 	return temporal.VerbReply{Text: reply}, nil
+}
+
+// controlOf is what a granted verb means: the step and the state that whoever
+// granted it has seen, not those in which it arrives.
+func controlOf(req temporal.VerbRequest, v view) control {
+	c := control{Do: req.Verb, Step: req.Step, By: req.By, Undoing: v.cancelling}
+	if c.Do == temporal.VerbSkip && c.Step == "" {
+		c.Step = v.step
+	}
+	return c
 }
 
 // steer applies a control. One that no longer fits changes nothing.
@@ -82,6 +96,9 @@ func (o *operation) steer(c control) {
 	case temporal.VerbSkip:
 		o.skip(c.Step)
 	case temporal.VerbCancel:
+		if o.undoing && !c.Undoing {
+			return // said of the creation, which is being undone already
+		}
 		o.cancelled = c.By
 		o.stop()
 	case doPreempt:
@@ -104,7 +121,7 @@ func (o *operation) skip(name string) {
 		name = o.report.Operation.Step
 	}
 	for _, s := range o.steps {
-		if s.Name == name && s.Skippable && o.stops[name] != nil {
+		if state := o.stepStatus(s.Name).State; s.Name == name && s.Skippable && (state == v1.StepRunning || state == v1.StepStalled) {
 			o.skips[name] = true
 			o.stops[name]()
 		}

@@ -36,6 +36,9 @@ func decide(id, uid string, s contract.ObjectState, asked string) decision {
 			" was changed from " + id + ": put it back, all external resources are found by it"}
 	case s.ID != "" && s.ID != id:
 		return decision{action: actReplace}
+	case s.Operation != nil && active(s.Operation):
+		// Attach first: a pause, a deletion or a verb is passed on to it.
+		return decision{action: actRun, verb: Verb(s.Operation.Type)}
 	case s.Paused:
 		return paused(s)
 	case s.Deleting && s.Operation != nil && s.Operation.Type == string(Delete) && s.Operation.State == v1.OperationSucceeded:
@@ -43,14 +46,24 @@ func decide(id, uid string, s contract.ObjectState, asked string) decision {
 		return decision{action: actEnd}
 	case s.Deleting:
 		return unlessEnded(s, Delete, asked)
-	case s.ObservedGeneration >= s.Generation && asked != "":
-		return decision{action: actRun, verb: Update}
-	case s.ObservedGeneration >= s.Generation:
-		return decision{action: actSettle, reason: "Ready"}
+	default:
+		return wanted(s, asked)
+	}
+}
+
+// wanted brings the object to its generation.
+func wanted(s contract.ObjectState, asked string) decision {
+	switch op := s.Operation; {
 	case s.ObservedGeneration == 0:
 		return unlessEnded(s, Create, asked)
-	default:
+	case s.ObservedGeneration < s.Generation:
 		return unlessEnded(s, Update, asked)
+	case asked != "":
+		return decision{action: actRun, verb: Update}
+	case op != nil && op.Type == string(Update) && op.State == v1.OperationFailed && op.Generation == s.Generation:
+		return unlessEnded(s, Update, "") // a reconcile that was ended from outside, midway
+	default:
+		return decision{action: actSettle, reason: "Ready"}
 	}
 }
 

@@ -26,8 +26,10 @@ func Do[In, Out any](ctx workflow.Context, a contract.Activity[In, Out], in In) 
 	s := stepOf(ctx)
 	var out Out
 	op := operationOf(ctx)
-	if err := op.hold(ctx, s); err != nil {
-		return out, err
+	if locked, _ := ctx.Value(lockedKey).(bool); !locked { // who holds a lock finishes, others wait for it
+		if err := op.hold(ctx, s); err != nil {
+			return out, err
+		}
 	}
 	if a.Wait {
 		op.waited[s.Name] = true
@@ -96,7 +98,7 @@ const attachTimeout = 24 * time.Hour
 // asks Gardener to retry: a Failed Shoot stays so until somebody does. On a
 // Shoot in any other state that does nothing.
 func WaitShoot[Out any](ctx workflow.Context, a contract.Activity[contract.ShootInput, Out], in contract.ShootInput) (out Out, err error) {
-	if operationOf(ctx).stalled[stepOf(ctx).Name] {
+	if operationOf(ctx).stalls[stepOf(ctx).Name] > 0 {
 		if _, err = Do(ctx, contract.RetryShoot, in); err != nil {
 			return out, err
 		}

@@ -43,6 +43,13 @@ func (l *leases) release(in contract.LeaseRequest, now metav1.Time) {
 	l.grant(now)
 }
 
+// withdraw takes a request away that still waits; what is granted stays.
+func (l *leases) withdraw(in contract.LeaseRequest) {
+	if at := find(l.Waiting, in); at >= 0 {
+		l.Waiting = slices.Delete(l.Waiting, at, at+1)
+	}
+}
+
 // holds says whether the request is granted.
 func (l *leases) holds(in contract.LeaseRequest) bool { return find(l.Granted, in) >= 0 }
 

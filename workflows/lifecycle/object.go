@@ -78,7 +78,9 @@ func (o *object) look(ctx workflow.Context) (ended bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	o.serve(ctx, &s, nil)
+	if s.Operation == nil || !active(s.Operation) {
+		o.serve(ctx, &s, nil) // else it is attached to first, and then steered
+	}
 	d := decide(o.ref.ID, o.carried.UID, s, o.asked)
 	if s.ID == o.ref.ID {
 		o.carried.UID = s.UID
@@ -174,17 +176,24 @@ func (o *object) continueAs(ctx workflow.Context, id string) error {
 // read reads the object past every cache, and waits out any outage. Leases of
 // holders that are no more end here.
 func (o *object) read(ctx workflow.Context) (contract.ObjectState, error) {
+	holders := o.carried.Leases.holders()
+	s, err := readSurely(ctx, contract.ReadObjectInput{Ref: o.ref, Live: true, Brief: true, Holders: holders})
+	if err == nil {
+		o.sweep(ctx, s, holders)
+	}
+	return s, err
+}
+
+// readSurely reads an object until that works; it fails only when it is
+// cancelled. A refusal, too, is repeated: it says more about an API server or
+// its roles than about the object, and must end nothing.
+func readSurely(ctx workflow.Context, in contract.ReadObjectInput) (contract.ObjectState, error) {
 	for {
-		holders := o.carried.Leases.holders()
-		s, err := must(ctx, contract.ReadObject, contract.ReadObjectInput{Ref: o.ref, Live: true, Brief: true, Holders: holders})
-		if err == nil {
-			o.sweep(ctx, s, holders)
-			return s, nil
-		}
-		if sdk.IsCanceledError(err) {
+		s, err := must(ctx, contract.ReadObject, in)
+		if err == nil || sdk.IsCanceledError(err) {
 			return s, err
 		}
-		workflow.GetLogger(ctx).Error("cannot read the object, trying again in a minute", "object", o.ref.String(), "error", err)
+		workflow.GetLogger(ctx).Error("cannot read the object, trying again in a minute", "object", in.Ref.String(), "error", err)
 		if err := workflow.Sleep(ctx, time.Minute); err != nil {
 			return s, err
 		}

@@ -21,8 +21,6 @@ type running struct {
 	in    Input
 	id    string
 	ended workflow.Future
-	// attached: ended follows the operation by its id, whichever run it has.
-	attached bool
 	// paused is what the operation was last told: nil when that is unknown.
 	paused *bool
 }
@@ -56,7 +54,7 @@ func (o *object) operate(ctx workflow.Context, s contract.ObjectState, verb Verb
 	o.watch(ctx, r)
 	if o.lost(ctx, r) {
 		// Terminated, or reset: then it goes on under the same id.
-		r.ended, r.attached = o.attach(ctx, r.id), true
+		r.ended = o.attach(ctx, r.id)
 		o.watch(ctx, r)
 	}
 	return o.finish(ctx, r)
@@ -70,7 +68,7 @@ func (o *object) tellRuns(ctx workflow.Context, s contract.ObjectState, in Input
 
 // lost says whether the child ended in a way that it did not choose.
 func (o *object) lost(ctx workflow.Context, r *running) bool {
-	if r.attached || ctx.Err() != nil {
+	if ctx.Err() != nil {
 		return false
 	}
 	err := r.ended.Get(ctx, nil)
@@ -83,7 +81,8 @@ func (o *object) lost(ctx workflow.Context, r *running) bool {
 func (o *object) resume(ctx workflow.Context, s contract.ObjectState, in Input) (*running, error) {
 	if op := s.Operation; op != nil && active(op) {
 		in.Verb, in.Generation = Verb(op.Type), op.Generation
-		r := &running{in: in, id: op.ID, ended: o.attach(ctx, op.ID), attached: true}
+		in.ForceDelete = false // if it is one, starting it again does no harm
+		r := &running{in: in, id: op.ID, ended: o.attach(ctx, op.ID)}
 		o.reconsider(ctx, r)
 		return r, nil
 	}
@@ -106,7 +105,7 @@ func (o *object) start(ctx workflow.Context, in Input) (*running, error) {
 	case err == nil:
 		r.ended = child
 	case errors.As(err, &already):
-		r.ended, r.attached = o.attach(ctx, r.id), true
+		r.ended = o.attach(ctx, r.id)
 	default:
 		return nil, err
 	}
@@ -232,7 +231,7 @@ func (o *object) pause(ctx workflow.Context, s contract.ObjectState, r *running,
 // relay shows on the object that its operation stalls, or goes on again.
 func (o *object) relay(ctx workflow.Context, r *running, n news) {
 	s, err := o.read(ctx)
-	if err != nil || !s.Exists {
+	if err != nil || !s.Exists || s.UID != r.in.UID {
 		return
 	}
 	if !n.Stalled {
@@ -257,7 +256,7 @@ func (o *object) finish(ctx workflow.Context, r *running) error {
 		return ctx.Err()
 	}
 	s, rerr := o.read(ctx)
-	if rerr != nil || !s.Exists {
+	if rerr != nil || !s.Exists || s.UID != r.in.UID { // another object has the name by now
 		return rerr
 	}
 	if err := o.closeReport(ctx, s, r, err); err != nil {
@@ -300,8 +299,8 @@ func (o *object) closeReport(ctx workflow.Context, s contract.ObjectState, r *ru
 	if known && !active(s.Operation) || !known && ended == nil {
 		return nil
 	}
-	s, err := must(ctx, contract.ReadObject, contract.ReadObjectInput{Ref: o.ref, Live: true}) // in full
-	if err != nil || !s.Exists {
+	s, err := readSurely(ctx, contract.ReadObjectInput{Ref: o.ref, Live: true}) // in full
+	if err != nil || !s.Exists || s.UID != r.in.UID {
 		return err
 	}
 	op := v1.OperationStatus{ID: r.id, Type: string(r.in.Verb), Generation: r.in.Generation, Attempts: 1}

@@ -28,13 +28,15 @@ type operation struct {
 
 	wakes  int   // a counter, since several steps may be stalled at once
 	newest int64 // generation of the newest wake
-	paused bool
-	minted bool // see contract.ObjectState
-	// stalled holds the names of steps that have stalled before; skips those
-	// that somebody asked to leave out; stops what ends a running step.
-	stalled map[string]bool
-	skips   map[string]bool
-	stops   map[string]workflow.CancelFunc
+	paused bool  // as the object's workflow says, which starts none for a paused object
+	minted bool  // see contract.ObjectState
+	// inherited: earlier operations of the object have made things.
+	inherited bool
+	// stalls counts how often a step has stalled; skips holds those that somebody
+	// asked to leave out; stops what ends a running step.
+	stalls map[string]int
+	skips  map[string]bool
+	stops  map[string]workflow.CancelFunc
 
 	cancel    workflow.CancelFunc // ends the steps
 	cancelled string              // who asked for it, if a verb did
@@ -49,7 +51,7 @@ type operation struct {
 // stall handling. It returns an error only when it was cancelled.
 func Run(ctx workflow.Context, in Input, steps ...Step) (Result, error) {
 	o := &operation{in: in, steps: flatten(steps), lock: workflow.NewMutex(ctx),
-		stalled: map[string]bool{}, waited: map[string]bool{}, skips: map[string]bool{}, stops: map[string]workflow.CancelFunc{}}
+		stalls: map[string]int{}, waited: map[string]bool{}, skips: map[string]bool{}, stops: map[string]workflow.CancelFunc{}}
 	ctx = workflow.WithValue(ctx, operationKey, o)
 	ctx, o.cancel = workflow.WithCancel(ctx)
 	if err := o.listen(ctx); err != nil {
@@ -70,12 +72,14 @@ func Run(ctx workflow.Context, in Input, steps ...Step) (Result, error) {
 func (o *operation) begin(ctx workflow.Context) error {
 	s := contract.ObjectState{Minted: o.in.Minted}
 	if o.in.Verb != Create || o.in.Previous != "" { // else nothing can have been published
+		// A cancellation that comes now is told by end, as any other.
+		sure, _ := workflow.NewDisconnectedContext(ctx)
 		var err error
-		if s, err = must(ctx, contract.ReadObject, contract.ReadObjectInput{Ref: o.in.Object, Live: true}); err != nil {
+		if s, err = readSurely(sure, contract.ReadObjectInput{Ref: o.in.Object, Live: true}); err != nil {
 			return err
 		}
 	}
-	o.paused, o.minted = s.Paused, s.Minted && !s.Migrated
+	o.minted, o.inherited = s.Minted && !s.Migrated, len(s.Resources) > 0
 	now := metav1.NewTime(workflow.Now(ctx))
 	o.report = contract.OperationReport{
 		Ref: o.in.Object, UID: o.in.UID, Resources: s.Resources, Conditions: s.Conditions, Details: s.Details,

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -94,7 +95,10 @@ func (o *operation) publish(ctx workflow.Context, last bool) {
 	o.told, o.untold = workflow.Now(ctx), false
 	o.attributes(ctx)
 	sent := o.report
+	// What is sent is not serialised before a local activity reads it.
 	sent.Operation.Steps = slices.Clone(o.report.Operation.Steps)
+	sent.Resources, sent.Conditions = slices.Clone(o.report.Resources), slices.Clone(o.report.Conditions)
+	sent.Details = maps.Clone(o.report.Details)
 	o.report.Events = nil
 	if last {
 		if _, err := must(ctx, contract.ApplyOperationStatus, sent); err != nil { // the object closes it

@@ -60,6 +60,10 @@ func (o *object) onVerb(ctx workflow.Context, req temporal.VerbRequest) (tempora
 // the operation that runs, nil when none does.
 func (o *object) serve(ctx workflow.Context, s *contract.ObjectState, r *running) {
 	if !s.Exists || s.ID != o.ref.ID {
+		for _, q := range o.requests {
+			q.refused, q.done = o.ref.Kind+" "+o.ref.Namespace+"/"+o.ref.Name+" is not, or no longer, the object of this workflow: ask again in a moment", true
+		}
+		o.requests = nil
 		return
 	}
 	if s.Verb != "" {
@@ -87,7 +91,7 @@ func (o *object) answer(ctx workflow.Context, s *contract.ObjectState, r *runnin
 	if q.refused == "" {
 		in.Pause = pauseOf(q.req.Verb)
 		// First, so that "no step starts any more" holds when it is said.
-		if err := o.obey(ctx, s, r, q.req); err != nil && in.Pause == nil {
+		if err := o.obey(ctx, s, r, q.req, v); err != nil && in.Pause == nil {
 			q.reply, q.refused = "", v.object+" has just ended its operation: look again"
 		}
 	}
@@ -99,7 +103,7 @@ func (o *object) answer(ctx workflow.Context, s *contract.ObjectState, r *runnin
 
 // obey does what a granted verb asks for. It fails when the operation that it
 // is for has ended.
-func (o *object) obey(ctx workflow.Context, s *contract.ObjectState, r *running, req temporal.VerbRequest) error {
+func (o *object) obey(ctx workflow.Context, s *contract.ObjectState, r *running, req temporal.VerbRequest, v view) error {
 	pause := pauseOf(req.Verb)
 	if pause != nil {
 		s.Paused = *pause
@@ -113,7 +117,7 @@ func (o *object) obey(ctx workflow.Context, s *contract.ObjectState, r *running,
 	if pause != nil {
 		r.paused = pause
 	}
-	return r.control(ctx, control{Do: req.Verb, Step: req.Step, By: req.By}).Get(ctx, nil)
+	return r.control(ctx, controlOf(req, v)).Get(ctx, nil)
 }
 
 // verbEvent tells on the object what was asked, by whom, and what came of it.
@@ -147,7 +151,7 @@ func (o *object) onAcquire(ctx workflow.Context, in contract.LeaseRequest) error
 			return err
 		}
 		if o.gone || (!l.holds(in) && find(l.Waiting, in) < 0) {
-			return faults.ToTemporal(faults.New(faults.Dependency, "Withdrawn", o.ref.String(), "the request for %q was withdrawn, or its keeper is gone", in.Name))
+			return faults.ToTemporal(faults.New(faults.Transient, "Withdrawn", o.ref.String(), "the request for %q was withdrawn, or its keeper is gone", in.Name))
 		}
 		if !l.holds(in) {
 			if _, err := o.read(ctx); err != nil { // which sweeps
@@ -160,6 +164,10 @@ func (o *object) onAcquire(ctx workflow.Context, in contract.LeaseRequest) error
 }
 
 func (o *object) onRelease(ctx workflow.Context, in contract.LeaseRequest) error {
+	if in.Withdraw {
+		o.carried.Leases.withdraw(in)
+		return nil
+	}
 	o.carried.Leases.release(in, now(ctx))
 	o.leased = o.leased || in.Name == contract.LeaseRunning
 	return nil

@@ -33,8 +33,8 @@ func (o *operation) passing(ctx workflow.Context, s Step, f *faults.Fault) bool 
 // cancellation. It returns nil when the step shall run again. since is when the
 // attempt began.
 func (o *operation) stall(ctx workflow.Context, s Step, f *faults.Fault, since time.Time) error {
-	o.stalled[s.Name] = true
-	delay := spread(f.Class.RetryAfter(), o.report.Operation.ID, o.report.Operation.Attempts)
+	delay := spread(patience(f.Class, o.stalls[s.Name]), o.report.Operation.ID, o.report.Operation.Attempts)
+	o.stalls[s.Name]++
 	o.fail(ctx, s, f, delay)
 	o.news(ctx, news{Stalled: true, Reason: string(f.Class), Message: f.Human()})
 	workflow.GetMetricsHandler(ctx).WithTags(map[string]string{
@@ -50,7 +50,9 @@ func (o *operation) stall(ctx workflow.Context, s Step, f *faults.Fault, since t
 		o.mark(ctx, s, v1.StepCancelled)
 		return err
 	}
-	if o.newest > o.in.Generation && !o.undoing {
+	if !o.undoing && (o.newest > o.in.Generation || workflow.GetInfo(ctx).GetContinueAsNewSuggested()) {
+		// A newer generation, or a history that has grown long with stalls: the
+		// next operation goes on from what exists.
 		return errSuperseded
 	}
 	if *change != "" {
@@ -82,6 +84,18 @@ func (o *operation) watchDependencies(ctx workflow.Context, class faults.Class, 
 		}
 	})
 	return what
+}
+
+// patience is the slow timer: that of the class, twice as long each time that
+// the step stalls again, up to an hour. A verb or a change ends it at once, so
+// it only bounds what a cause costs that nobody mends for days.
+func patience(class faults.Class, before int) time.Duration {
+	const most = time.Hour
+	d := class.RetryAfter()
+	for ; before > 0 && d < most; before-- {
+		d *= 2
+	}
+	return max(class.RetryAfter(), min(d, most))
 }
 
 func (o *operation) state() v1.OperationState {

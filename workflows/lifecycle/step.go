@@ -63,6 +63,7 @@ type ctxKey string
 const (
 	stepKey      ctxKey = "step"
 	operationKey ctxKey = "operation"
+	lockedKey    ctxKey = "locked"
 )
 
 // stepOf returns the step that ctx runs in; a zero Step outside of one.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+	"github.com/tidbcloud/infra-orchestrator/faults"
 )
 
 // forever is the budget of a wait for people: it says whom it waits for, and
@@ -47,6 +48,26 @@ func Deletion(in Input, whom string, steps ...Step) []Step {
 	return append(all, RemoveFinalizer(in))
 }
 
+// Void says, at the beginning of a deletion, whether the object never had
+// anything, and resolves its plan otherwise. published is whether a creation
+// has told that it passed its Preflight: then there may be something. One that
+// ran and has not told so may have been ended before it could; then the plan
+// decides: where none can be made, none was made before, and nothing by it.
+func Void(ctx workflow.Context, published bool, resolve func(workflow.Context) error) (bool, error) {
+	o := operationOf(ctx)
+	if !published && o.in.Previous == "" {
+		return true, nil
+	}
+	err := resolve(ctx)
+	if err == nil || published || isCancelled(ctx, err) {
+		return false, err
+	}
+	if class := faults.FromTemporal(err).Class; class.Retryable() || class == faults.Auth {
+		return false, err // it says nothing of the plan
+	}
+	return true, nil
+}
+
 // RetainSteps are a deletion with deletionPolicy Retain: the object is
 // forgotten, what it has is kept.
 func RetainSteps(in Input, whom string) []Step {
@@ -60,14 +81,21 @@ func RetainSteps(in Input, whom string) []Step {
 // WithLock runs do while the keeper's lock is held by this operation, so that
 // no other operation does the like at the same time. What do does must be right
 // without it, too: a lock can be lost with its keeper's workflow.
-func WithLock(ctx workflow.Context, keeper contract.ObjectRef, name string, do func() error) error {
+func WithLock(ctx workflow.Context, keeper contract.ObjectRef, name string, do func(workflow.Context) error) error {
 	o := operationOf(ctx)
 	in := contract.LeaseRequest{Keeper: keeper, Name: name, Holder: contract.Holder{
 		Object: o.in.Object, UID: o.in.UID, Operation: o.report.Operation.ID}}
-	if _, err := Do(ctx, contract.AcquireLease, in); err != nil {
+	if err := o.hold(ctx, stepOf(ctx)); err != nil {
 		return err
 	}
-	err := do()
+	// A pause that comes now waits until the lock is given back: whoever holds
+	// one for days holds up everybody else's changes.
+	ctx = workflow.WithValue(ctx, lockedKey, true)
+	_, err := Do(ctx, contract.AcquireLease, in)
+	if err == nil {
+		err = do(ctx)
+	}
+	// Also when it was not granted: the answer may be what was lost.
 	back, _ := workflow.NewDisconnectedContext(ctx)
 	if _, rerr := Do(back, contract.ReleaseLease, in); err == nil {
 		err = rerr

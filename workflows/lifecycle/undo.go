@@ -1,6 +1,8 @@
 package lifecycle
 
 import (
+	"slices"
+
 	"go.temporal.io/sdk/workflow"
 
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
@@ -29,6 +31,9 @@ func (o *operation) undo(ctx workflow.Context) {
 	if !o.minted {
 		o.undone = "nothing was undone, since its identity is older than the object and it may have adopted what others use; delete the object to remove it"
 		return
+	}
+	if o.inherited { // then all that a creation makes may be there
+		o.undos = slices.DeleteFunc(slices.Clone(o.steps), func(s Step) bool { return len(s.Undo) == 0 })
 	}
 	o.undoing = true
 	o.report.Operation.State, o.report.LastError = v1.OperationCancelling, nil

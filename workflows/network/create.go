@@ -76,7 +76,7 @@ func (n *network) ensureShoot(ctx workflow.Context) error {
 		_, err := lifecycle.Ensure(ctx, keyShoot, contract.EnsureShoot, n.plan)
 		return err
 	}
-	return lifecycle.WithLock(ctx, n.in.Object, contract.LockShoot, func() error {
+	return lifecycle.WithLock(ctx, n.in.Object, contract.LockShoot, func(ctx workflow.Context) error {
 		_, err := lifecycle.Ensure(ctx, keyShoot, contract.EnsureShoot, n.plan)
 		return err
 	})

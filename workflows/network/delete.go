@@ -85,10 +85,7 @@ func (n *network) deleteBinding() lifecycle.Step {
 // start from what exists. A Network that never passed Preflight has nothing,
 // and may well have a spec that cannot be resolved.
 func (n *network) inspect(ctx workflow.Context) (err error) {
-	if n.void = !lifecycle.Published(ctx, "shoot", &v1.NetworkShootStatus{}); n.void {
-		return nil
-	}
-	if err = n.resolve(ctx); err != nil {
+	if n.void, err = lifecycle.Void(ctx, lifecycle.Published(ctx, "shoot", &v1.NetworkShootStatus{}), n.resolve); err != nil || n.void {
 		return err
 	}
 	if n.shoot, err = lifecycle.Do(ctx, contract.ObserveShoot, n.shootInput()); err != nil {

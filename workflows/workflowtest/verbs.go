@@ -25,6 +25,9 @@ func verbsAt(t *testing.T, k lifecycle.Kind, activity string) {
 	t.Run("mended/"+activity, func(t *testing.T) { mendedStall(t, k, activity) })
 }
 
+// During asks for a verb while the activity runs for the first time.
+func (e *Env) During(activity, verb string) { e.at(activity, verb, func() {}) }
+
 // at asks for a verb while the activity runs for the first time. The activity
 // ends when the verb is answered, so that it does not come too late.
 func (e *Env) at(activity, verb string, then func()) {
