@@ -90,7 +90,10 @@ func (r *targetReader) read(namespace string, ref autoscalingv2.CrossVersionObje
 	if l, ok := r.live[targetKey{namespace, ref}]; ok {
 		return l.target(ref)
 	}
-	t, _ := r.cached(namespace, ref)
+	t, ok := r.cached(namespace, ref)
+	if !ok { // it went between two looks; the next round finds it missing
+		t.ScaleError = fmt.Errorf("%s %s/%s is gone", ref.Kind, namespace, ref.Name)
+	}
 	return t
 }
 

@@ -180,7 +180,7 @@ type Rebalancing struct {
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=10
-	// +kubebuilder:validation:Pattern=`^[0-9]+%?$`
+	// +kubebuilder:validation:Pattern=`^[0-9]+%$`
 	// +kubebuilder:validation:XValidation:rule="type(self) == string || self >= 0",message="limits must not be negative"
 	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
 	// MaxUnavailable is how many of spec.replicas may be missing or not ready
@@ -188,7 +188,7 @@ type Rebalancing struct {
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=10
-	// +kubebuilder:validation:Pattern=`^[0-9]+%?$`
+	// +kubebuilder:validation:Pattern=`^[0-9]+%$`
 	// +kubebuilder:validation:XValidation:rule="type(self) == string || self >= 0",message="limits must not be negative"
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 }

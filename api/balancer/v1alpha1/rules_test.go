@@ -119,6 +119,7 @@ var rules = map[string]rule{
 	"scope of fallback is known":  {pass: set{"spec.policy.fallback.scope": "Unavailable"}, fail: set{"spec.policy.fallback.scope": "All"}, says: `supported values: "NotStarted", "Unavailable"`},
 	"timeout is not negative":     {pass: set{"spec.policy.fallback.startupTimeoutSeconds": 0}, fail: set{"spec.policy.fallback.startupTimeoutSeconds": -1}, says: "startupTimeoutSeconds"},
 	"something may move":          {pass: set{"spec.rebalancing": set{"maxSurge": 0, "maxUnavailable": "10%"}}, fail: set{"spec.rebalancing": set{"maxSurge": 0, "maxUnavailable": "0%"}}, says: "maxSurge and maxUnavailable must not both be 0"},
+	"a number is not quoted":      {pass: set{"spec.rebalancing": set{"maxSurge": 5}}, fail: set{"spec.rebalancing": set{"maxSurge": "5"}}, says: "maxSurge"},
 	"limits are numbers or parts": {pass: set{"spec.rebalancing": set{"maxSurge": "25%"}}, fail: set{"spec.rebalancing": set{"maxSurge": "some"}}, says: "maxSurge"},
 	"limits are not negative":     {pass: set{"spec.rebalancing": set{"maxUnavailable": 3}}, fail: set{"spec.rebalancing": set{"maxUnavailable": -3}}, says: "limits must not be negative"},
 }
