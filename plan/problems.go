@@ -130,7 +130,11 @@ func quote(value any) string {
 	}
 }
 
-// choices lists names for a message, in their order.
+// mostChoices keeps a list of choices to a few lines.
+const mostChoices = 10
+
+// choices lists names for a message, in their order, the first mostChoices of
+// them.
 func choices[T ~string](names []T) string {
 	if len(names) == 0 {
 		return "none"
@@ -139,5 +143,9 @@ func choices[T ~string](names []T) string {
 	for _, n := range names {
 		out = append(out, string(n))
 	}
-	return strings.Join(slices.Compact(out), ", ")
+	out = slices.Compact(out)
+	if more := len(out) - mostChoices; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(out[:mostChoices], ", "), more)
+	}
+	return strings.Join(out, ", ")
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -229,4 +230,14 @@ func TestMessagesStayBelowOnePage(t *testing.T) {
 	require.ErrorContains(t, err, "40 problems; (1) ")
 	require.ErrorContains(t, err, "; and 25 more")
 	require.Less(t, len(err.Error()), 2000)
+}
+
+func TestChoicesAreBounded(t *testing.T) {
+	var names []v1.ClassName
+	for i := range 64 {
+		names = append(names, v1.ClassName(fmt.Sprintf("c%02d", i)))
+	}
+	require.Equal(t, "none", choices(names[:0]))
+	require.Equal(t, "c00, c01, c02, c03, c04, c05, c06, c07, c08, c09", choices(names[:10]))
+	require.Equal(t, "c00, c01, c02, c03, c04, c05, c06, c07, c08, c09 and 54 more", choices(names))
 }
