@@ -19,12 +19,44 @@ type Usage struct {
 // with the UID except. Objects that are being deleted count until they are
 // gone: their resources are still there.
 func UsageOf(account string, providers []v1.Provider, networks []v1.Network, clusters []v1.Cluster, except string) Usage {
-	return CountUsage(account, pointers(providers), pointers(networks), pointers(clusters), except)
+	return CountUsage(account, pointers(providers), pointers(networks), pointers(clusters), func(o v1.Object) bool {
+		return except != "" && string(o.GetUID()) == except
+	})
+}
+
+// UsageBefore counts what an Account has as the new object o finds it: without o,
+// and without those that came after it and have nothing yet. Of two that want
+// the last of a quota the older one gets it.
+func UsageBefore(o v1.Object, account string, providers []v1.Provider, networks []v1.Network, clusters []v1.Cluster) Usage {
+	return CountUsage(account, pointers(providers), pointers(networks), pointers(clusters), func(other v1.Object) bool {
+		return other.GetUID() == o.GetUID() || !begun(other) && before(o, other)
+	})
+}
+
+// begun reports whether an object may have something outside.
+func begun(o v1.Object) bool {
+	s := o.Common()
+	if s.ObservedGeneration != 0 || len(s.Resources) > 0 || o.GetDeletionTimestamp() != nil {
+		return true
+	}
+	n, ok := o.(*v1.Network)
+	return ok && n.Status.Shoot != nil
+}
+
+// before orders two objects the same way in every look: by creation, then by
+// name.
+func before(x, y v1.Object) bool {
+	tx, ty := x.GetCreationTimestamp(), y.GetCreationTimestamp()
+	if !tx.Equal(&ty) {
+		return tx.Before(&ty)
+	}
+	return x.GetNamespace()+"/"+x.GetName() < y.GetNamespace()+"/"+y.GetName()
 }
 
 // CountUsage is UsageOf for objects that are not to be copied, such as those of
-// a cache. It changes none of them.
-func CountUsage(account string, providers iter.Seq[*v1.Provider], networks iter.Seq[*v1.Network], clusters iter.Seq[*v1.Cluster], except string) Usage {
+// a cache. It changes none of them. Those that skip names are not counted; nil
+// skips none.
+func CountUsage(account string, providers iter.Seq[*v1.Provider], networks iter.Seq[*v1.Network], clusters iter.Seq[*v1.Cluster], skip func(v1.Object) bool) Usage {
 	type key struct{ namespace, name string }
 	mine := map[key]bool{}
 	for p := range providers {
@@ -39,12 +71,12 @@ func CountUsage(account string, providers iter.Seq[*v1.Provider], networks iter.
 			continue
 		}
 		inside[key{n.Namespace, n.Name}] = true
-		if except == "" || string(n.UID) != except {
+		if skip == nil || !skip(n) {
 			u.Networks++
 		}
 	}
 	for c := range clusters {
-		if inside[key{c.Namespace, string(c.Spec.Network)}] && (except == "" || string(c.UID) != except) {
+		if inside[key{c.Namespace, string(c.Spec.Network)}] && (skip == nil || !skip(c)) {
 			u = u.Plus(ClusterUsage(c))
 		}
 	}

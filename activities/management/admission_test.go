@@ -2,6 +2,7 @@ package management
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -103,4 +104,40 @@ func TestPlanProviderTypeKeepsWhatIsInUse(t *testing.T) {
 	a, _ = activities(t, interceptor.Funcs{}, pt, p, account, n)
 	_, err = a.PlanProviderType(context.Background(), ref)
 	require.ErrorContains(t, err, `spec.regions "eu-west-1": the region is used by Network n1 and cannot be removed; put it back`)
+}
+
+// Two that are created at once for the last of a quota do not both stall.
+func TestPlanGivesTheLastOfAQuotaToTheOlder(t *testing.T) {
+	ctx := context.Background()
+	pt, p, account := offering()
+	account.Spec.Quotas = &v1.AccountQuotas{Networks: new(int32)}
+	*account.Spec.Quotas.Networks = 1
+	const says = `metadata.name "%s": Account acme may have 1 Networks and has 1 already`
+	for name, c := range map[string]struct {
+		first, second int64
+		begun         func(second *v1.Network)
+		refused       string
+	}{
+		"by creation":            {first: 1, second: 2, refused: "n2"},
+		"by name":                {first: 1, second: 1, refused: "n2"},
+		"the younger is there":   {1, 2, func(n *v1.Network) { n.Status.ObservedGeneration = 1 }, "n1"},
+		"the younger has a part": {1, 2, func(n *v1.Network) { n.Status.Resources = []v1.Resource{{Key: "vpc"}} }, "n1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			first, second := networkNamed("n1", "a", "bbbb000000000001", c.first), networkNamed("n2", "b", "bbbb000000000002", c.second)
+			if c.begun != nil {
+				c.begun(second)
+			}
+			a, _ := activities(t, interceptor.Funcs{}, pt, p, account, first, second)
+			for _, n := range []*v1.Network{first, second} {
+				_, err := a.PlanNetwork(ctx, refOfNetwork(n))
+				if n.Name != c.refused && n.Status.ObservedGeneration == 0 && len(n.Status.Resources) == 0 {
+					require.NoError(t, err, n.Name)
+				}
+				if n.Name == c.refused {
+					require.ErrorContains(t, err, fmt.Sprintf(says, n.Name))
+				}
+			}
+		})
+	}
 }

@@ -268,8 +268,9 @@ func (a *Activities) behind(ctx context.Context, p *v1.Provider) (*v1.ProviderTy
 	return pt, account, err
 }
 
-// options counts the Account's usage, except for the object itself.
-func (a *Activities) options(ctx context.Context, o client.Object, account *v1.Account) (plan.Options, error) {
+// options counts the Account's usage as the object finds it; see
+// plan.UsageBefore.
+func (a *Activities) options(ctx context.Context, o v1.Object, account *v1.Account) (plan.Options, error) {
 	out := plan.Options{Env: a.Env, DefaultProject: a.DefaultProject}
 	if account == nil {
 		return out, nil
@@ -278,6 +279,6 @@ func (a *Activities) options(ctx context.Context, o client.Object, account *v1.A
 	if err != nil {
 		return out, err
 	}
-	out.Usage = plan.UsageOf(account.Name, providers, networks, clusters, string(o.GetUID()))
+	out.Usage = plan.UsageBefore(o, account.Name, providers, networks, clusters)
 	return out, nil
 }

@@ -59,7 +59,7 @@ func TestTallyIsACount(t *testing.T) {
 			clusters[name] = c
 		}
 		for i := range 3 {
-			want := plan.CountUsage(fmt.Sprintf("a%d", i), slices.Values(providers), maps.Values(networks), maps.Values(clusters), "")
+			want := plan.CountUsage(fmt.Sprintf("a%d", i), slices.Values(providers), maps.Values(networks), maps.Values(clusters), nil)
 			require.Equal(t, want, tally.of("infra", fmt.Sprintf("p%d", i)))
 		}
 	}
