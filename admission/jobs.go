@@ -153,7 +153,7 @@ func restoredBackup(r *v1.Restore, f RestoreFacts) []plan.Problem {
 	case b.Status.Phase == v1.PhaseFailed || b.Status.Phase == v1.PhaseCancelled || b.Status.Phase == v1.PhaseCancelling:
 		return []plan.Problem{plan.NewProblem(path, name, "the Backup is %s and holds no data; choose another one", b.Status.Phase)}
 	case b.Status.Phase != v1.PhaseSucceeded:
-		return []plan.Problem{plan.NewProblem(path, name, "the Backup has not ended yet; wait until it has Succeeded")}
+		return []plan.Problem{plan.NewProblem(path, name, "the Backup has not ended yet, and taking one is not supported yet; name a migrated Backup")}
 	case !meta.IsStatusConditionTrue(b.Status.Conditions, v1.ConditionDataAvailable):
 		return []plan.Problem{plan.NewProblem(path, name, "the Backup's data is not available (condition DataAvailable); choose another one")}
 	}
@@ -166,10 +166,10 @@ func restoreTarget(r *v1.Restore, f RestoreFacts) []plan.Problem {
 	name, c := string(r.Spec.ClusterName), f.Cluster
 	var list []plan.Problem
 	if b := f.Backup; b != nil && (b.Spec.ClusterName == r.Spec.ClusterName && (b.Status.Cluster == nil || b.Status.Cluster.UID == string(c.UID))) {
-		list = append(list, plan.NewProblem(path, name, "is the Cluster that was backed up; restore into a new Cluster with bootstrap.mode Restore"))
+		list = append(list, plan.NewProblem(path, name, "is the Cluster that was backed up; a Restore goes into a new Cluster with bootstrap.mode Restore, which is not supported yet"))
 	}
 	if c.Spec.Bootstrap.Mode != "Restore" {
-		list = append(list, plan.NewProblem(path, name, "the Cluster has bootstrap.mode %s; only a Cluster that was created with bootstrap.mode Restore takes a Restore", orEmpty(c.Spec.Bootstrap.Mode)))
+		list = append(list, plan.NewProblem(path, name, "the Cluster has bootstrap.mode %s; only a Cluster that was created with bootstrap.mode Restore takes a Restore, which is not supported yet", orEmpty(c.Spec.Bootstrap.Mode)))
 	}
 	for _, other := range f.Others {
 		if other.Name == r.Name || other.Status.Phase == v1.PhaseFailed || other.Status.Phase == v1.PhaseCancelled {
