@@ -68,6 +68,17 @@ type Checker struct {
 	technical map[string]Key
 	// looks counts completed looks into the cloud.
 	looks int
+	// shoots are all that were ever seen, by their names in the cloud.
+	shoots map[string]bool
+	// looking is held by looks, and by tests that use the cloud by themselves.
+	looking sync.RWMutex
+}
+
+// Suspend keeps the checker from looking into the cloud until resume is called:
+// for tests that make things there without any object.
+func (c *Checker) Suspend() (resume func()) {
+	c.looking.Lock()
+	return c.looking.Unlock
 }
 
 // lists are the kinds that are watched.
