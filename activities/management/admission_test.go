@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	"github.com/tidbcloud/infra-orchestrator/admission"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/faults"
 )
@@ -139,5 +140,40 @@ func TestPlanGivesTheLastOfAQuotaToTheOlder(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestPlanRefusesAnnotationsThatWouldBeIgnored(t *testing.T) {
+	ctx := context.Background()
+	pt, p, account := offering()
+	n := networkNamed("n1", "x", "bbbb000000000001", 1)
+	c := cluster("c1", "n1")
+	c.UID, c.Annotations = "uid-c1", map[string]string{v1.AnnotationID: "cccc000000000001"}
+	ref := func(kind string, o client.Object) contract.ObjectRef {
+		return contract.ObjectRef{Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName(), ID: o.GetAnnotations()[v1.AnnotationID]}
+	}
+	for kind, one := range map[string]struct {
+		object v1.Object
+		plan   func(*Activities, contract.ObjectRef) error
+	}{
+		v1.KindProviderType: {pt, func(a *Activities, r contract.ObjectRef) error { _, err := a.PlanProviderType(ctx, r); return err }},
+		v1.KindProvider:     {p, func(a *Activities, r contract.ObjectRef) error { _, err := a.PlanProvider(ctx, r); return err }},
+		v1.KindNetwork:      {n, func(a *Activities, r contract.ObjectRef) error { _, err := a.PlanNetwork(ctx, r); return err }},
+		v1.KindCluster:      {c, func(a *Activities, r contract.ObjectRef) error { _, err := a.PlanCluster(ctx, r); return err }},
+	} {
+		for key, value := range map[string]string{v1.AnnotationPaused: "yes", v1.AnnotationMigrated: "True", v1.AnnotationForceDelete: "uid-other", v1.AnnotationOperation: "nonsense"} {
+			one.object.GetAnnotations()[key] = value
+			a, _ := activities(t, interceptor.Funcs{}, pt, p, account, n, c)
+			err := one.plan(a, ref(kind, one.object))
+			refused := admission.Metadata(nil, one.object, "")
+			require.Len(t, refused, 1, "by the webhook")
+			if key == v1.AnnotationOperation {
+				require.NotContains(t, fmt.Sprint(err), refused[0].String(), "%s: the verb is answered elsewhere", kind)
+			} else {
+				require.True(t, faults.Is(err, faults.Invalid), "%s %s: %v", kind, key, err)
+				require.ErrorContains(t, err, refused[0].String(), "in the same words")
+			}
+			delete(one.object.GetAnnotations(), key)
+		}
 	}
 }

@@ -27,7 +27,7 @@ func (a *Activities) PlanProviderType(ctx context.Context, ref contract.ObjectRe
 	if err != nil {
 		return contract.None{}, err
 	}
-	return contract.None{}, plan.Refusal(v1.KindProviderType, pt, append(plan.CheckProviderType(pt), admission.CheckTypeUse(pt, use)...))
+	return contract.None{}, plan.Refusal(v1.KindProviderType, pt, slices.Concat(admission.UserAnnotations(pt), plan.CheckProviderType(pt), admission.CheckTypeUse(pt, use)))
 }
 
 // typeUse is what of a ProviderType is in use. Networks that have nothing yet
@@ -74,7 +74,7 @@ func (a *Activities) PlanProvider(ctx context.Context, ref contract.ObjectRef) (
 	if account == nil && p.DeletionTimestamp == nil && p.Status.ObservedGeneration == 0 {
 		return contract.ProviderPlan{}, missing(p, &v1.Account{}, string(p.Spec.Account))
 	}
-	out, err := plan.Provider(p, pt, account, plan.Options{Env: a.Env, DefaultProject: a.DefaultProject})
+	out, err := plan.Provider(p, pt, account, plan.Options{Env: a.Env, DefaultProject: a.DefaultProject, Problems: admission.UserAnnotations(p)})
 	if err != nil || p.DeletionTimestamp != nil {
 		return out, err
 	}
@@ -268,10 +268,10 @@ func (a *Activities) behind(ctx context.Context, p *v1.Provider) (*v1.ProviderTy
 	return pt, account, err
 }
 
-// options counts the Account's usage as the object finds it; see
-// plan.UsageBefore.
+// options asks the rules of the object's annotations, and counts the Account's
+// usage as the object finds it; see plan.UsageBefore.
 func (a *Activities) options(ctx context.Context, o v1.Object, account *v1.Account) (plan.Options, error) {
-	out := plan.Options{Env: a.Env, DefaultProject: a.DefaultProject}
+	out := plan.Options{Env: a.Env, DefaultProject: a.DefaultProject, Problems: admission.UserAnnotations(o)}
 	if account == nil {
 		return out, nil
 	}

@@ -62,8 +62,9 @@ func (a *Activities) vanished(ctx context.Context, namespace string, holders []c
 		alive := false
 		for _, reader := range []client.Reader{a.Client, a.Live} {
 			o, err := newObject(h.Object.Kind)
-			if err != nil {
-				return nil, err
+			if err != nil { // a newer worker knows it
+				alive = true
+				break
 			}
 			if _, err := get(ctx, reader, namespace, h.Object.Name, o); faults.IgnoreGone(err) != nil {
 				return nil, err

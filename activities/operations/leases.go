@@ -49,6 +49,7 @@ func (a *Activities) update(ctx context.Context, name string, in contract.LeaseR
 	id := temporal.ObjectID(in.Keeper.Kind, in.Keeper.Namespace, in.Keeper.Name)
 	start := a.Temporal.NewWithStartWorkflowOperation(client.StartWorkflowOptions{
 		ID: id, TaskQueue: temporal.TaskQueue, WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+		Priority:      sdk.Priority{PriorityKey: 1}, // as the bridge starts it
 		StaticSummary: fmt.Sprintf("%s %s/%s", in.Keeper.Kind, in.Keeper.Namespace, in.Keeper.Name),
 		TypedSearchAttributes: sdk.NewSearchAttributes(temporal.AttrKind.ValueSet(in.Keeper.Kind),
 			temporal.AttrNamespace.ValueSet(in.Keeper.Namespace), temporal.AttrName.ValueSet(in.Keeper.Name)),

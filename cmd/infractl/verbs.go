@@ -165,6 +165,7 @@ func startObject(c temporalclient.Client, o object) temporalclient.WithStartWork
 	return c.NewWithStartWorkflowOperation(temporalclient.StartWorkflowOptions{
 		ID: temporal.ObjectID(o.Kind, o.Namespace, o.Name), TaskQueue: temporal.TaskQueue,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+		Priority:                 sdktemporal.Priority{PriorityKey: 1},
 		StaticSummary:            fmt.Sprintf("%s %s/%s", o.Kind, o.Namespace, o.Name),
 		TypedSearchAttributes: sdktemporal.NewSearchAttributes(temporal.AttrKind.ValueSet(o.Kind),
 			temporal.AttrNamespace.ValueSet(o.Namespace), temporal.AttrName.ValueSet(o.Name)),

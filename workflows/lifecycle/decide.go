@@ -95,7 +95,12 @@ func unlessEnded(s contract.ObjectState, v Verb, asked string) decision {
 	}
 	how := " was cancelled"
 	if op.State == v1.OperationFailed { // see closeReport
-		how = " was ended from outside, as when it is terminated in the Temporal UI,"
+		how = " ended without a word of its own"
+		for _, c := range s.Conditions {
+			if c.Type == v1.ConditionProgressing && c.Reason == string(op.State) && c.Message != "" {
+				how += " (" + c.Message + ")"
+			}
+		}
 	}
 	return decision{action: actWait, verb: v, reason: string(op.State), text: string(v) + how + " at step " + op.Step + ": " + again}
 }

@@ -63,13 +63,14 @@ func retryPolicy() *temporal.RetryPolicy {
 // telling carries the whole state again, so a lost one costs freshness only.
 const tellTimeout = 10 * time.Second
 
-// tell runs a short local activity and forgets a failure.
-func tell[In any](ctx workflow.Context, a contract.Activity[In, contract.None], in In) {
+// tell runs a short local activity; a failure is not repeated, only reported.
+func tell[In any](ctx workflow.Context, a contract.Activity[In, contract.None], in In) bool {
 	o := workflow.LocalActivityOptions{ScheduleToCloseTimeout: tellTimeout, RetryPolicy: retryPolicy()}
 	err := workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, o), a.Name, in).Get(ctx, nil)
 	if err != nil && !temporal.IsCanceledError(err) {
 		workflow.GetLogger(ctx).Warn("status not told, the next report carries it", "error", err)
 	}
+	return err == nil
 }
 
 // must runs a short activity until it works: locally at first, since that is

@@ -35,6 +35,8 @@ type operation struct {
 	// stalls counts how often a step has stalled; skips holds those that somebody
 	// asked to leave out; stops what ends a running step.
 	stalls map[string]int
+	faults map[string]*v1.LastError // of the steps that are stalled now
+	events int                      // so far, for their keys
 	skips  map[string]bool
 	stops  map[string]workflow.CancelFunc
 
@@ -51,7 +53,7 @@ type operation struct {
 // stall handling. It returns an error only when it was cancelled.
 func Run(ctx workflow.Context, in Input, steps ...Step) (Result, error) {
 	o := &operation{in: in, steps: flatten(steps), lock: workflow.NewMutex(ctx),
-		stalls: map[string]int{}, waited: map[string]bool{}, skips: map[string]bool{}, stops: map[string]workflow.CancelFunc{}}
+		stalls: map[string]int{}, faults: map[string]*v1.LastError{}, waited: map[string]bool{}, skips: map[string]bool{}, stops: map[string]workflow.CancelFunc{}}
 	ctx = workflow.WithValue(ctx, operationKey, o)
 	ctx, o.cancel = workflow.WithCancel(ctx)
 	if err := o.listen(ctx); err != nil {

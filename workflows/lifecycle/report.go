@@ -33,7 +33,9 @@ func (o *operation) mark(ctx workflow.Context, s Step, state v1.StepState) {
 		op.Step, op.StepStartedAt, op.WaitingFor = s.Name, st.StartedAt, ""
 		op.Cancellable, op.Skippable = o.in.Verb != Delete, s.Skippable
 		o.condition(ctx, v1.ConditionProgressing, metav1.ConditionTrue, s.Name, s.Doc)
-		o.condition(ctx, v1.ConditionStalled, metav1.ConditionFalse, "Progressing", "nothing to mend")
+		if len(o.faults) == 0 { // else a step beside it is stalled
+			o.condition(ctx, v1.ConditionStalled, metav1.ConditionFalse, "Progressing", "nothing to mend")
+		}
 	default:
 		st.FinishedAt = &now
 		op.Progress = max(op.Progress, o.progress())
@@ -73,13 +75,33 @@ func (o *operation) fail(ctx workflow.Context, s Step, f *faults.Fault, delay ti
 	if hint == "" {
 		hint = f.Class.DefaultHint()
 	}
-	o.report.LastError = &v1.LastError{Class: string(f.Class), Code: f.Code, Step: s.Name, Owner: string(owner),
+	o.faults[s.Name] = &v1.LastError{Class: string(f.Class), Code: f.Code, Step: s.Name, Owner: string(owner),
 		Message: f.Error(), Hint: hint, At: &now, NextRetryAt: &next}
+	o.report.LastError = o.faults[s.Name]
 	o.condition(ctx, v1.ConditionProgressing, metav1.ConditionFalse, "Stalled", "step "+s.Name+" waits for somebody, see condition Stalled")
 	o.condition(ctx, v1.ConditionStalled, metav1.ConditionTrue, string(f.Class), "step "+s.Name+": "+f.Human())
 	o.event(ctx, true, "Stalled", "step %s: %s", s.Name, f.Human())
 	o.details(ctx)
 	o.publish(ctx, false)
+}
+
+// mended notes that a step is not stalled any more. Where one beside it still
+// is, that is what the report goes on showing.
+func (o *operation) mended(ctx workflow.Context, s Step) {
+	delete(o.faults, s.Name)
+	o.report.LastError, o.report.Operation.State = nil, o.state()
+	for _, other := range o.steps {
+		f := o.faults[other.Name]
+		if f == nil {
+			continue
+		}
+		o.report.LastError = f
+		if !o.undoing {
+			o.report.Operation.State = v1.OperationBlocked
+		}
+		o.condition(ctx, v1.ConditionStalled, metav1.ConditionTrue, f.Class, "step "+f.Step+": "+f.Message)
+		return
+	}
 }
 
 // publish sends the report. Reports go one at a time, each with the newest
@@ -106,7 +128,9 @@ func (o *operation) publish(ctx workflow.Context, last bool) {
 		}
 		return
 	}
-	tell(ctx, contract.ApplyOperationStatus, sent)
+	if !tell(ctx, contract.ApplyOperationStatus, sent) {
+		o.report.Events = append(sent.Events, o.report.Events...) // go with the next
+	}
 }
 
 func (o *operation) stepStatus(name string) *v1.StepStatus {
@@ -156,8 +180,9 @@ func withCondition(list []metav1.Condition, c metav1.Condition) []metav1.Conditi
 // event adds a Kubernetes Event to the next report.
 func (o *operation) event(ctx workflow.Context, warning bool, reason, format string, args ...any) {
 	run := workflow.GetInfo(ctx).WorkflowExecution.RunID
+	o.events++
 	o.report.Events = append(o.report.Events, contract.Event{
-		Key:     fmt.Sprintf("%s/%s/%d", run, reason, o.report.Operation.Attempts),
+		Key:     fmt.Sprintf("%s/%s/%d", run, reason, o.events),
 		Warning: warning, Reason: reason, Message: fmt.Sprintf(format, args...),
 	})
 }

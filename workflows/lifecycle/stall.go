@@ -58,9 +58,8 @@ func (o *operation) stall(ctx workflow.Context, s Step, f *faults.Fault, since t
 	if *change != "" {
 		o.event(ctx, false, "Resumed", "step %s runs again: %s", s.Name, *change)
 	}
-	o.report.LastError = nil
 	o.report.Operation.Attempts++
-	o.report.Operation.State = o.state()
+	o.mended(ctx, s)
 	o.told = time.Time{} // that the stall is over is told at once
 	o.news(ctx, news{})
 	return nil

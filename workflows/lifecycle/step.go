@@ -159,7 +159,7 @@ func (o *operation) border(ctx workflow.Context) error {
 
 // leaveOut ends a step that somebody skipped.
 func (o *operation) leaveOut(ctx workflow.Context, s Step) error {
-	o.report.LastError, o.report.Operation.State = nil, o.state()
+	o.mended(ctx, s)
 	o.mark(ctx, s, v1.StepSkipped)
 	o.event(ctx, true, "Skipped", "step %s was left out: %s", s.Name, s.Doc)
 	o.news(ctx, news{})

@@ -97,7 +97,7 @@ func TestTerminatedOperation(t *testing.T) {
 	e.RunObject() // attaches to the operation, which is terminated
 	require.Equal(t, v1.OperationFailed, told.Operation.State)
 	require.Equal(t, v1.PhaseFailed, told.Phase)
-	require.Contains(t, told.Ready.Message, "terminated")
+	require.Contains(t, told.Ready.Message, "ended")
 	require.Contains(t, told.Ready.Message, "retry")
 	require.Equal(t, v1.PhaseNormal, e.Current().Phase, "retry starts it again")
 	require.Equal(t, "network/infra/x1/create/1.2", e.Current().Operation.ID)
