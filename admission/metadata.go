@@ -68,6 +68,13 @@ func identityLost(o v1.Object) bool {
 	return ready != nil && ready.Reason == reasonIdentityChanged
 }
 
+// UserAnnotations holds the rules about the annotations that people write, for
+// the first step of an operation. The verb is not among them: the object's
+// workflow answers it.
+func UserAnnotations(o v1.Object) []plan.Problem {
+	return checkUserAnnotations(map[string]string{v1.AnnotationOperation: o.GetAnnotations()[v1.AnnotationOperation]}, o)
+}
+
 // checkUserAnnotations refuses values that would be ignored in silence.
 func checkUserAnnotations(before map[string]string, o v1.Object) []plan.Problem {
 	var out []plan.Problem

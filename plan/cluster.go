@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -32,7 +33,7 @@ func Cluster(c *v1.Cluster, n *v1.Network, provider *v1.Provider, pt *v1.Provide
 	zones := firstZones(networkZones(n, pt))
 	wanted := wantedComponents(spec.Topology)
 
-	p := problems{list: CheckCluster(c, n, provider, pt)}
+	p := problems{list: slices.Concat(o.Problems, CheckCluster(c, n, provider, pt))}
 	if creating(c) {
 		p.list = append(p.list, CheckNewCluster(c, n, account, o)...)
 	}

@@ -34,6 +34,9 @@ type Options struct {
 	// Shoot's name in the same project; see ShootHolders. They count only while
 	// the Network is being created.
 	ShootHolders []string
+	// Problems of the planned object that are found elsewhere, such as of its
+	// annotations. An operation is refused with them.
+	Problems []Problem
 }
 
 var identityFormat = regexp.MustCompile(`^[0-9a-f]{16}$`)

@@ -35,7 +35,7 @@ func Network(n *v1.Network, provider *v1.Provider, pt *v1.ProviderType, account 
 	spec := defaultedNetwork(n)
 	spec.Zones = networkZones(n, pt)
 
-	p := problems{list: CheckNetwork(n, provider, pt, o)}
+	p := problems{list: slices.Concat(o.Problems, CheckNetwork(n, provider, pt, o))}
 	if creating(n) {
 		p.list = append(p.list, CheckNewNetwork(n, provider, pt, account, o)...)
 	}

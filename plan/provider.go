@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
@@ -15,7 +16,7 @@ func Provider(provider *v1.Provider, pt *v1.ProviderType, account *v1.Account, o
 	if err != nil {
 		return contract.ProviderPlan{}, err
 	}
-	p := problems{list: CheckProvider(provider, pt, o)}
+	p := problems{list: slices.Concat(o.Problems, CheckProvider(provider, pt, o))}
 	if creating(provider) {
 		p.list = append(p.list, CheckNewProvider(provider, pt, account)...)
 	}
