@@ -12,6 +12,7 @@ import (
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	"github.com/tidbcloud/infra-orchestrator/activities/wait"
+	"github.com/tidbcloud/infra-orchestrator/admission"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/faults"
 )
@@ -32,6 +33,11 @@ func (a *Activities) WaitDependencies(ctx context.Context, in contract.Dependenc
 		if err != nil {
 			return false, err
 		}
+		own, err := a.annotationRules(ctx, ref)
+		if err != nil {
+			return false, err
+		}
+		now = append(now, own...)
 		if first == nil {
 			// Whoever mends the cause may be quicker than this wait's beginning.
 			first = now
@@ -99,6 +105,20 @@ func (a *Activities) dependencies(ctx context.Context, ref contract.ObjectRef) (
 		look(v1.ReferenceName(s.Name), &secret, func() string { return string(secret.UID) + "/" + secret.ResourceVersion })
 	}
 	return all, err
+}
+
+// annotationRules are what is wrong with the object's own annotations, as a
+// dependency: an operation that they refused goes on when they are corrected,
+// which gives the object no new generation.
+func (a *Activities) annotationRules(ctx context.Context, ref contract.ObjectRef) ([]dependency, error) {
+	o, err := newObject(ref.Kind)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := get(ctx, a.Client, ref.Namespace, ref.Name, o); err != nil {
+		return nil, faults.IgnoreGone(err)
+	}
+	return []dependency{{name: "what is wrong with its annotations", version: fmt.Sprintf("problems %v", admission.UserAnnotations(o))}}, nil
 }
 
 // writtenAt is when somebody last wrote the object, its status aside; of a

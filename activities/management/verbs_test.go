@@ -105,3 +105,19 @@ func TestDependenciesOfEachKind(t *testing.T) {
 	require.Equal(t, below, names("Provider", "core-aws"))
 	require.Empty(t, names("Provider", "none"))
 }
+
+// Correcting an annotation gives no new generation; a verb's pause is no
+// correction.
+func TestCorrectedAnnotationsAreAChange(t *testing.T) {
+	n := network()
+	rules := func(paused string) []dependency {
+		n.Annotations[v1.AnnotationPaused] = paused
+		a, _ := activities(t, interceptor.Funcs{}, n)
+		list, err := a.annotationRules(context.Background(), networkRef)
+		require.NoError(t, err)
+		return list
+	}
+	require.Equal(t, "what is wrong with its annotations has changed", difference(rules("yes"), rules("false")))
+	require.Empty(t, difference(rules("false"), rules("true")))
+	require.Empty(t, changedSince(rules("yes"), time.Unix(1, 0)), "it is no write of a dependency")
+}
