@@ -33,6 +33,7 @@ func Backup(old, b *v1.Backup, f JobFacts) Verdict {
 	const path = "spec.clusterName"
 	name := b.Spec.ClusterName
 	list := target(path, string(name), f.Cluster, v1.PhaseAvailable, v1.PhaseModifying, v1.PhaseUpgrading, v1.PhaseImporting, v1.PhasePausing, v1.PhasePaused)
+	list = append(list, ofCluster(b, f.Cluster)...)
 	if len(list) > 0 {
 		return Verdict{Problems: list}
 	}
@@ -81,6 +82,7 @@ func Import(old, i *v1.Import, f JobFacts) Verdict {
 	if len(list) == 0 {
 		list = excluded(path, name, exclusion.Request{Want: exclusion.WantImport, Physical: i.Spec.Mode != v1.ImportLogical}, f.Running)
 	}
+	list = append(list, ofCluster(i, f.Cluster)...)
 	list = append(list, importSource(i, f.Cloud)...)
 	return Verdict{Problems: list}
 }
@@ -132,6 +134,7 @@ func Restore(old, r *v1.Restore, f RestoreFacts) Verdict {
 	case f.Cluster.DeletionTimestamp != nil:
 		return Verdict{Problems: append(list, plan.NewProblem(path, name, "the Cluster is being deleted; choose another one"))}
 	}
+	list = append(list, ofCluster(r, f.Cluster)...)
 	list = append(list, restoreTarget(r, f)...)
 	list = append(list, excluded(path, name, exclusion.Request{Want: exclusion.WantRestore}, f.Running)...)
 	if b := f.Backup; b != nil && b.Status.Cluster != nil {
@@ -273,6 +276,7 @@ func TiCDC(old, t *v1.TiCDC, f TiCDCFacts) Verdict {
 	if f.Network != nil && f.Network.DeletionTimestamp != nil {
 		list = append(list, plan.NewProblem("spec.network", t.Spec.Network, "the Network is being deleted; choose another one"))
 	}
+	list = append(list, ofNetwork(t, f.Network)...)
 	list = append(list, plan.Suspended("spec.network", t.Spec.Network, f.Account)...)
 	if f.Type != nil {
 		list = append(list, plan.CheckMachine("spec.machineClass", t.Spec.MachineClass, v1.ComponentTiCDC, f.Type)...)

@@ -13,13 +13,16 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/plan"
 )
 
+// ourLabels are set by the webhooks.
+var ourLabels = []string{v1.LabelProviderType, v1.LabelProvider, v1.LabelNetwork, v1.LabelCluster}
+
 var identityFormat = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
 // reasonIdentityChanged is the reason of condition Ready with which an object
 // workflow refuses to act on an object whose identity is not the one it knows.
 const reasonIdentityChanged = "IdentityChanged"
 
-// Metadata holds the rules about annotations, the same for all kinds. old is nil
+// Metadata holds the rules about annotations and labels, the same for all kinds. old is nil
 // for a new object. holder names the living object that has the identity of o
 // already, "" when there is none or the identity does not change.
 func Metadata(old, o v1.Object, holder string) []plan.Problem {
@@ -30,7 +33,82 @@ func Metadata(old, o v1.Object, holder string) []plan.Problem {
 	return slices.Concat(
 		checkIdentity(old, o, before[v1.AnnotationID], holder),
 		checkUserAnnotations(before, o),
+		checkLabels(old, o),
 	)
+}
+
+// checkLabels refuses our labels when they come to contradict spec, or change:
+// people and tools select by them. Kinds whose labels their operation judges
+// are left to it. One that is dropped is put back; see ForAll.
+func checkLabels(old, o v1.Object) []plan.Problem {
+	own := labelsOfSpec(o)
+	if own == nil {
+		return nil
+	}
+	var before map[string]string
+	if old != nil {
+		before = old.GetLabels()
+	}
+	var out []plan.Problem
+	for _, key := range ourLabels {
+		is, was := o.GetLabels()[key], before[key]
+		switch {
+		case is == "" || is == was:
+		case own[key].value != "":
+			out = append(out, plan.Label(o, key, own[key].value, own[key].source)...)
+		case was != "":
+			out = append(out, plan.NewProblem("metadata.labels["+key+"]", is, "is immutable; put %q back", was))
+		}
+	}
+	return out
+}
+
+// inherited refuses labels of a new object that are not those of the object it
+// refers to, from.
+func inherited(o, from v1.Object, source string, keys ...string) []plan.Problem {
+	var out []plan.Problem
+	for _, key := range keys {
+		if want := from.GetLabels()[key]; want != "" {
+			out = append(out, plan.Label(o, key, want, source+" "+from.GetName())...)
+		}
+	}
+	return out
+}
+
+// ofNetwork are inherited labels of an object in a Network; n may be nil.
+func ofNetwork(o v1.Object, n *v1.Network) []plan.Problem {
+	if n == nil {
+		return nil
+	}
+	return inherited(o, n, "as of Network", v1.LabelProvider, v1.LabelProviderType)
+}
+
+// ofCluster are inherited labels of an object of a Cluster; c may be nil.
+func ofCluster(o v1.Object, c *v1.Cluster) []plan.Problem {
+	if c == nil {
+		return nil
+	}
+	return inherited(o, c, "as of Cluster", v1.LabelNetwork, v1.LabelProvider, v1.LabelProviderType)
+}
+
+type derivedLabel struct{ value, source string }
+
+// labelsOfSpec are the labels of an object that its own spec determines, of the
+// kinds whose labels no operation judges; nil for others.
+func labelsOfSpec(o v1.Object) map[string]derivedLabel {
+	switch o := o.(type) {
+	case *v1.NetworkPeer:
+		return map[string]derivedLabel{v1.LabelNetwork: {string(o.Spec.Source), "as spec.source"}}
+	case *v1.TiCDC:
+		return map[string]derivedLabel{v1.LabelNetwork: {string(o.Spec.Network), "as spec.network"}}
+	case *v1.Backup:
+		return map[string]derivedLabel{v1.LabelCluster: {string(o.Spec.ClusterName), "as spec.clusterName"}}
+	case *v1.Restore:
+		return map[string]derivedLabel{v1.LabelCluster: {string(o.Spec.ClusterName), "as spec.clusterName"}}
+	case *v1.Import:
+		return map[string]derivedLabel{v1.LabelCluster: {string(o.Spec.ClusterName), "as spec.clusterName"}}
+	}
+	return nil
 }
 
 // IdentityComes reports whether an object gets an identity that it had not, so
@@ -126,7 +204,7 @@ func Migrated(o v1.Object) bool { return o.GetAnnotations()[v1.AnnotationMigrate
 // them and the spec alone breaks no rule, and looks nothing up.
 func SameLabels(old, o v1.Object) bool {
 	a, b := old.GetLabels(), o.GetLabels()
-	for _, key := range []string{v1.LabelProviderType, v1.LabelProvider, v1.LabelNetwork, v1.LabelCluster} {
+	for _, key := range ourLabels {
 		if a[key] != b[key] {
 			return false
 		}

@@ -121,6 +121,7 @@ func NetworkPeer(old, p *v1.NetworkPeer, f PeerFacts) Verdict {
 	}
 	var list []plan.Problem
 	list = append(list, peerEnd("spec.source", string(p.Spec.Source), f.Source)...)
+	list = append(list, ofNetwork(p, f.Source)...)
 	if p.Spec.Target != "" {
 		list = append(list, peerEnd("spec.target", p.Spec.Target, f.Target)...)
 		if f.SourceCloud != "" && f.TargetCloud != "" && f.SourceCloud != f.TargetCloud {

@@ -72,11 +72,19 @@ func (p *problems) merge(o *problems) {
 	p.list, p.waits = append(p.list, o.list...), append(p.waits, o.waits...)
 }
 
-// label reports the label of the ProviderType when it contradicts the spec.
+// label reports a label that contradicts the spec.
 func (p *problems) label(o client.Object, key, want, source string) {
-	if got, ok := o.GetLabels()[key]; ok && got != want {
-		p.add(fmt.Sprintf("metadata.labels[%s]", key), got, "must be %q, %s; correct or remove the label", want, source)
+	p.list = append(p.list, Label(o, key, want, source)...)
+}
+
+// Label is the problem of a label of o that is there and is not what it must
+// be, by what the source names.
+func Label(o client.Object, key, want, source string) []Problem {
+	got, ok := o.GetLabels()[key]
+	if !ok || got == want {
+		return nil
 	}
+	return []Problem{NewProblem(fmt.Sprintf("metadata.labels[%s]", key), got, "must be %q, %s; correct or remove the label", want, source)}
 }
 
 // fault is all problems as one error, or nil. Objects that are being deleted
