@@ -174,13 +174,17 @@ func names(all []string) string {
 	return text
 }
 
-// InUse warns that a deletion waits for what refers to the object.
+// InUse warns of what refers to an object that is to be deleted. The deletion
+// waits for it where the operation does; Accounts and Backups have none.
 func InUse(kind, name string, users []string) []string {
 	if len(users) == 0 {
 		return nil
 	}
-	if kind == v1.KindAccount {
+	switch kind {
+	case v1.KindAccount:
 		return []string{fmt.Sprintf("Account %s is still used by %s: it goes at once, and its quotas with it", name, names(users))}
+	case v1.KindBackup:
+		return []string{fmt.Sprintf("Backup %s is still used by %s: it goes at once, as its deletion does not wait yet", name, names(users))}
 	}
 	return []string{fmt.Sprintf("%s %s is still used by %s: its deletion waits until these are gone (condition DeletionBlocked)", kind, name, names(users))}
 }

@@ -126,23 +126,7 @@ func all[T any](s iter.Seq[T]) iter.Seq[T] {
 	return s
 }
 
-// Reading is a Restore as an activity on the Cluster whose backup it reads. One
-// that waits counts as well: its Backup must stay.
-func Reading(r *v1.Restore) []exclusion.Running {
-	if ended(r.Status.Phase) || r.DeletionTimestamp != nil && r.Status.Phase == "" {
-		return nil
-	}
-	return []exclusion.Running{{Activity: exclusion.Restore, Name: r.Name, Source: true}}
-}
-
-// DeletingCluster warns of what a deletion cancels, and of what it waits for.
-func DeletingCluster(c *v1.Cluster, running []exclusion.Running) []string {
-	var out []string
-	for _, one := range running {
-		o := exclusion.Decide(exclusion.Request{Want: exclusion.WantDelete}, one)
-		if o.Decision == exclusion.Cancel || o.Decision == exclusion.Block {
-			out = append(out, "deletion of Cluster "+c.Name+": "+o.Message)
-		}
-	}
-	return out[:min(len(out), mostNames)]
+// Reads reports whether a Restore reads its Backup, or will.
+func Reads(r *v1.Restore) bool {
+	return !ended(r.Status.Phase) && (r.DeletionTimestamp == nil || r.Status.Phase != "")
 }

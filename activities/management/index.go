@@ -3,6 +3,7 @@ package management
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -12,7 +13,7 @@ import (
 // Names of the cache's indexes. With them a look does not cost more the more
 // objects there are.
 const (
-	// indexReference holds what an object refers to; see refersTo.
+	// indexReference holds what an object refers to, kind/name; see refersTo.
 	indexReference = "reference"
 	// indexIdentity holds an object's identity.
 	indexIdentity = "identity"
@@ -32,16 +33,22 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 }
 
 func indexes() map[string]client.IndexerFunc {
-	one := func(of func(client.Object) string) client.IndexerFunc {
-		return func(o client.Object) []string {
-			if value := of(o); value != "" {
-				return []string{value}
+	return map[string]client.IndexerFunc{
+		indexReference: func(o client.Object) (keys []string) {
+			for kind := range userKinds {
+				for _, name := range refersTo(kind, o) {
+					if key := kind + "/" + name; name != "" && !slices.Contains(keys, key) {
+						keys = append(keys, key)
+					}
+				}
+			}
+			return keys
+		},
+		indexIdentity: func(o client.Object) []string {
+			if id := o.GetAnnotations()[v1.AnnotationID]; id != "" {
+				return []string{id}
 			}
 			return nil
-		}
-	}
-	return map[string]client.IndexerFunc{
-		indexReference: one(func(o client.Object) string { return refersTo(o) }),
-		indexIdentity:  one(func(o client.Object) string { return o.GetAnnotations()[v1.AnnotationID] }),
+		},
 	}
 }

@@ -71,7 +71,7 @@ func AddToScheme(s *runtime.Scheme) error {
 
 // Kinds are the kinds whose events Wake should be fed with.
 func Kinds() []client.Object {
-	return []client.Object{&v1.Account{}, &v1.ProviderType{}, &v1.Provider{}, &v1.Network{}, &v1.Cluster{}, &corev1.Secret{}}
+	return []client.Object{&v1.Account{}, &v1.ProviderType{}, &v1.Provider{}, &v1.Network{}, &v1.Cluster{}, &v1.NetworkPeer{}, &v1.TiCDC{}, &corev1.Secret{}}
 }
 
 func newObject(kind string) (v1.Object, error) {
@@ -99,6 +99,10 @@ func newList(kind string) (client.ObjectList, error) {
 		return &v1.NetworkList{}, nil
 	case v1.KindCluster:
 		return &v1.ClusterList{}, nil
+	case v1.KindNetworkPeer:
+		return &v1.NetworkPeerList{}, nil
+	case v1.KindTiCDC:
+		return &v1.TiCDCList{}, nil
 	}
 	return nil, faults.New(faults.Invalid, "UnknownKind", kind, "this worker does not know the kind")
 }

@@ -240,7 +240,10 @@ func TestACopyIsRefused(t *testing.T) {
 
 func TestListUsers(t *testing.T) {
 	a, _ := activities(t, interceptor.Funcs{}, network(), cluster("c2", "n1"), cluster("c1", "n1"), cluster("c3", "n2"),
-		&v1.Provider{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "p"}, Spec: v1.ProviderSpec{Type: "aws-gardener"}})
+		&v1.Provider{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "p"}, Spec: v1.ProviderSpec{Type: "aws-gardener"}},
+		&v1.NetworkPeer{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "p1"}, Spec: v1.NetworkPeerSpec{Source: "n4", Target: "n5"}},
+		&v1.TiCDC{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "t1"}, Spec: v1.TiCDCSpec{
+			Network: "n4", Upstream: v1.TiCDCUpstream{ClusterName: "c2"}, Downstream: v1.TiCDCDownstream{ClusterName: "c3"}}})
 	for _, tc := range []struct {
 		kind, name string
 		want       []string
@@ -250,6 +253,11 @@ func TestListUsers(t *testing.T) {
 		{"Provider", "core-aws", []string{"Network n1"}},
 		{"ProviderType", "aws-gardener", []string{"Provider p"}},
 		{"Cluster", "c1", nil},
+		{"Network", "n4", []string{"NetworkPeer p1", "TiCDC t1"}},
+		{"Network", "n5", []string{"NetworkPeer p1"}},
+		{"Cluster", "c2", []string{"TiCDC t1"}},
+		{"Cluster", "c3", []string{"TiCDC t1"}},
+		{"Network", "c2", nil},
 	} {
 		got, err := a.usersOf(context.Background(), contract.ObjectRef{Kind: tc.kind, Namespace: "infra", Name: tc.name})
 		require.NoError(t, err)

@@ -101,50 +101,72 @@ func (a *Activities) usersOf(ctx context.Context, ref contract.ObjectRef) ([]str
 
 // cachedUsers lists what refers to the object as far as the cache knows.
 func (a *Activities) cachedUsers(ctx context.Context, ref contract.ObjectRef) ([]string, error) {
-	return listUsers(ctx, a.Client, ref, client.MatchingFields{indexReference: ref.Name}, client.UnsafeDisableDeepCopy)
+	return listUsers(ctx, a.Client, ref, client.MatchingFields{indexReference: ref.Kind + "/" + ref.Name}, client.UnsafeDisableDeepCopy)
 }
 
 func listUsers(ctx context.Context, r client.Reader, ref contract.ObjectRef, options ...client.ListOption) ([]string, error) {
-	kind := userKind[ref.Kind]
-	if kind == "" {
-		return nil, nil
-	}
-	list, err := newList(kind)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.List(ctx, list, append(options, client.InNamespace(ref.Namespace))...); err != nil {
-		return nil, faults.FromKubernetes(err, "list of what refers to "+ref.String())
-	}
+	options = append(slices.Clip(options), client.InNamespace(ref.Namespace))
 	var users []string
-	err = meta.EachListItem(list, func(o runtime.Object) error {
-		if refersTo(o) == ref.Name {
-			users = append(users, kind+" "+o.(client.Object).GetName())
+	for _, kind := range userKinds[ref.Kind] {
+		list, err := newList(kind)
+		if err != nil {
+			return nil, err
 		}
-		return nil
-	})
+		if err := r.List(ctx, list, options...); err != nil {
+			return nil, faults.FromKubernetes(err, "list of what refers to "+ref.String())
+		}
+		err = meta.EachListItem(list, func(o runtime.Object) error {
+			if slices.Contains(refersTo(ref.Kind, o), ref.Name) {
+				users = append(users, kind+" "+o.(client.Object).GetName())
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
 	slices.Sort(users)
-	return users, err
+	return users, nil
 }
 
-// userKind is the kind whose objects refer to a kind.
-var userKind = map[string]string{
-	v1.KindProviderType: v1.KindProvider,
-	v1.KindProvider:     v1.KindNetwork,
-	v1.KindNetwork:      v1.KindCluster,
+// userKinds are the kinds whose objects refer to a kind and keep it from being
+// deleted. The webhooks warn of the same ones.
+var userKinds = map[string][]string{
+	v1.KindProviderType: {v1.KindProvider},
+	v1.KindProvider:     {v1.KindNetwork},
+	v1.KindNetwork:      {v1.KindCluster, v1.KindNetworkPeer, v1.KindTiCDC},
+	v1.KindCluster:      {v1.KindTiCDC},
 }
 
-// refersTo is the name in the reference that makes an object a user of another.
-func refersTo(o runtime.Object) string {
+// refersTo are the names of objects of a kind in the references that make an
+// object a user of them.
+func refersTo(kind string, o runtime.Object) []string {
 	switch o := o.(type) {
 	case *v1.Provider:
-		return string(o.Spec.Type)
+		if kind == v1.KindProviderType {
+			return []string{string(o.Spec.Type)}
+		}
 	case *v1.Network:
-		return string(o.Spec.Provider)
+		if kind == v1.KindProvider {
+			return []string{string(o.Spec.Provider)}
+		}
 	case *v1.Cluster:
-		return string(o.Spec.Network)
+		if kind == v1.KindNetwork {
+			return []string{string(o.Spec.Network)}
+		}
+	case *v1.NetworkPeer:
+		if kind == v1.KindNetwork {
+			return []string{string(o.Spec.Source), o.Spec.Target}
+		}
+	case *v1.TiCDC:
+		switch kind {
+		case v1.KindNetwork:
+			return []string{string(o.Spec.Network)}
+		case v1.KindCluster:
+			return []string{string(o.Spec.Upstream.ClusterName), o.Spec.Downstream.ClusterName}
+		}
 	}
-	return ""
+	return nil
 }
 
 // tellUsers keeps the conditions DeletionBlocked and InUse; without users they

@@ -145,13 +145,7 @@ var clusters = rules[*v1.Cluster]{
 		return admission.Cluster(old, o, f), nil
 	},
 	warn: func(c *Caches, o *v1.Cluster) []string {
-		running := c.running(o)
-		for b := range c.backups.by(byCluster, o.Namespace, o.Name) {
-			for r := range c.restores.by(byBackup, o.Namespace, b.Name) {
-				running = append(running, admission.Reading(r)...)
-			}
-		}
-		return admission.DeletingCluster(o, running)
+		return admission.InUse(v1.KindCluster, o.Name, usersOf(v1.KindTiCDC, c.ticdcs.by(byCluster, o.Namespace, o.Name), nil))
 	},
 }
 
@@ -190,7 +184,7 @@ var backups = rules[*v1.Backup]{
 	},
 	warn: func(c *Caches, o *v1.Backup) []string {
 		return admission.InUse(v1.KindBackup, o.Name, usersOf(v1.KindRestore, c.restores.by(byBackup, o.Namespace, o.Name),
-			func(r *v1.Restore) bool { return len(admission.Reading(r)) > 0 }))
+			admission.Reads))
 	},
 }
 
