@@ -22,6 +22,7 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/faults"
+	"github.com/tidbcloud/infra-orchestrator/plan/exclusion"
 )
 
 const id = "0123456789abcdef"
@@ -263,6 +264,17 @@ func TestListUsers(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, tc.want, got, "%s %s", tc.kind, tc.name)
 	}
+}
+
+// A Cluster's deletion waits for what the matrix says that it waits for.
+func TestClusterWaitsForWhatBlocksItsDeletion(t *testing.T) {
+	var blocking []string
+	for _, activity := range exclusion.Activities() {
+		if exclusion.Decide(exclusion.Request{Want: exclusion.WantDelete}, exclusion.Running{Activity: activity, Name: "x"}).Decision == exclusion.Block {
+			blocking = append(blocking, string(activity))
+		}
+	}
+	require.Equal(t, blocking, userKinds[v1.KindCluster])
 }
 
 func TestWaitUnusedTellsWhoUsesIt(t *testing.T) {
