@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/tidbcloud/infra-orchestrator/dev/process"
@@ -158,13 +160,27 @@ func (s *Stack) port(name string) (int, error) {
 	return strconv.Atoi(text)
 }
 
-// freeAddress finds a free port on loopback. Another program can take it before
-// its user listens; that is rare, and the start then fails and says so.
+// Ports are chosen below 32768, where Linux begins to take ports for outgoing
+// connections (net.ipv4.ip_local_port_range): there, one that is free now is
+// some connection's a moment later, before its user listens.
+const firstPort, ports, portAttempts = 20000, 12000, 100
+
+// given are the ports that this process has handed out.
+var given sync.Map
+
+// freeAddress finds a free port on loopback.
 func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("no free port on loopback: %w", err)
+	var err error
+	for range portAttempts {
+		port := firstPort + rand.IntN(ports)
+		if _, before := given.LoadOrStore(port, true); before {
+			continue // its user may not listen yet
+		}
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+		var l net.Listener
+		if l, err = net.Listen("tcp", address); err == nil {
+			return address, l.Close()
+		}
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String(), nil
+	return "", fmt.Errorf("no free port on loopback: %w", err)
 }
