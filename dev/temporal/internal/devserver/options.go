@@ -4,6 +4,7 @@ package devserver
 import (
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"strconv"
 
@@ -78,10 +79,26 @@ func (o Options) withDefaults() (Options, error) {
 // and the UI open their sockets themselves and end the process when they
 // cannot, so this is the place for a readable error.
 func pickPort(ip string, want int) (int, error) {
+	if want == 0 {
+		return freePort(ip)
+	}
 	l, err := net.Listen("tcp", net.JoinHostPort(ip, strconv.Itoa(want)))
 	if err != nil {
 		return 0, fmt.Errorf("port %d of %s cannot be listened on (is another devstack running?): %w", want, ip, err)
 	}
 	defer func() { _ = l.Close() }()
 	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// freePort finds one below 32768, where Linux begins to take ports for outgoing
+// connections: there, one that is free now may be a connection's a moment later.
+func freePort(ip string) (int, error) {
+	var err error
+	for range 100 {
+		port := 20000 + rand.IntN(12000)
+		if _, err = pickPort(ip, port); err == nil {
+			return port, nil
+		}
+	}
+	return 0, err
 }
