@@ -136,6 +136,9 @@ func (c *Checker) owners(ctx context.Context) (owners, error) {
 	if c.shoots == nil {
 		c.shoots = map[string]bool{}
 	}
+	for id := range o.objects {
+		c.knows(id)
+	}
 	for _, s := range shoots.Items {
 		name := fmt.Sprintf("shoot--%s--%s", strings.TrimPrefix(s.GetNamespace(), "garden-"), s.GetName())
 		o.shoots[name], c.shoots[name] = true, true
@@ -185,15 +188,23 @@ func (c *Checker) owned(r stack.Resource, before, after owners) {
 			o = after.objects[r.Owner]
 		}
 		c.mu.Lock()
-		kept := c.retained[r.Owner][r.ID]
+		kept, ours := c.retained[r.Owner][r.ID], c.identities[r.Owner]
 		c.mu.Unlock()
 		switch {
-		case o == nil && !kept:
+		case o == nil && !kept && ours:
 			c.violate("3: %s %s is left, and its owner %s is gone", r.Type, r.ID, r.Owner)
 		case o != nil && !held(o) && !inLedger(o, r):
 			c.violate("2: %s %s: its owner %s has neither our finalizer nor the resource in its ledger", r.Type, r.ID, KeyOf(o))
 		}
 	}
+}
+
+// knows notes an identity; the lock is held.
+func (c *Checker) knows(id string) {
+	if c.identities == nil {
+		c.identities = map[string]bool{}
+	}
+	c.identities[id] = true
 }
 
 func held(o v1.Object) bool { return slices.Contains(o.GetFinalizers(), v1.Finalizer(KeyOf(o).Kind)) }

@@ -90,7 +90,7 @@ func TestCompare(t *testing.T) {
 func checkerWith(violated *[]string) *Checker {
 	return &Checker{opts: Options{Marker: "MARKER", Violated: func(s string) { *violated = append(*violated, s) }},
 		told: map[string]bool{}, retained: map[string]map[string]bool{"0123456789abcdef": {"kept": true}}, latest: map[Key]v1.Object{},
-		shoots: map[string]bool{"shoot--core--n1": true}}
+		shoots: map[string]bool{"shoot--core--n1": true}, identities: map[string]bool{"0123456789abcdef": true}}
 }
 
 func TestCloud(t *testing.T) {
@@ -102,20 +102,21 @@ func TestCloud(t *testing.T) {
 		before, after owners
 		want          string
 	}{
-		"owned":                           {all: []stack.Resource{{Type: "s3/bucket", ID: "b", Owner: id}}, before: alive, after: alive},
-		"its owner came meanwhile":        {all: []stack.Resource{{Type: "s3/bucket", ID: "b", Owner: id}}, after: alive},
-		"its owner went meanwhile":        {all: []stack.Resource{{Type: "s3/bucket", ID: "b", Owner: id}}, before: alive},
-		"its owner is gone":               {all: []stack.Resource{{Type: "s3/bucket", ID: "b", Owner: id}}, want: "3:"},
-		"its owner is gone and kept it":   {all: []stack.Resource{{Type: "s3/bucket", ID: "kept", Owner: id}}},
-		"a key on its way out":            {all: []stack.Resource{{Type: "kms/key", ID: "k", Owner: id, State: "PendingDeletion"}}},
-		"its Shoot is gone":               {all: []stack.Resource{{Type: "ec2/vpc", ID: "v", Cluster: "shoot--core--n1"}}, want: "3:"},
-		"a VPC of no Shoot that ever was": {all: []stack.Resource{{Type: "ec2/vpc", ID: "v", Cluster: "shoot--core--other"}}},
-		"its Shoot lives":                 {all: []stack.Resource{{Type: "ec2/vpc", ID: "v", Cluster: "shoot--core--n1"}}, before: alive, after: alive},
-		"its owner could go at any time":  {all: []stack.Resource{{Type: "s3/bucket", ID: "b", Owner: id}}, before: free, after: free, want: "2:"},
-		"two buckets":                     {all: []stack.Resource{{Type: "s3/bucket", ID: "b", Owner: id}, {Type: "s3/bucket", ID: "c", Owner: id}}, before: alive, after: alive, want: "1:"},
-		"two keys, one on its way out":    {all: []stack.Resource{{Type: "kms/key", ID: "k", Owner: id, State: "PendingDeletion"}, {Type: "kms/key", ID: "l", Owner: id}}, before: alive, after: alive},
-		"two VPCs of one Shoot":           {all: []stack.Resource{{Type: "ec2/vpc", ID: "v", Cluster: "shoot--core--n1"}, {Type: "ec2/vpc", ID: "w", Cluster: "shoot--core--n1"}}, before: alive, after: alive, want: "1:"},
-		"two subnets of one Shoot":        {all: []stack.Resource{{Type: "ec2/subnet", ID: "v", Cluster: "shoot--core--n1"}, {Type: "ec2/subnet", ID: "w", Cluster: "shoot--core--n1"}}, before: alive, after: alive},
+		"owned":                               {all: []stack.Resource{{Type: "s3/bucket", ID: "b", Owner: id}}, before: alive, after: alive},
+		"its owner came meanwhile":            {all: []stack.Resource{{Type: "s3/bucket", ID: "b", Owner: id}}, after: alive},
+		"its owner went meanwhile":            {all: []stack.Resource{{Type: "s3/bucket", ID: "b", Owner: id}}, before: alive},
+		"its owner is gone":                   {all: []stack.Resource{{Type: "s3/bucket", ID: "b", Owner: id}}, want: "3:"},
+		"its owner is gone and kept it":       {all: []stack.Resource{{Type: "s3/bucket", ID: "kept", Owner: id}}},
+		"a key on its way out":                {all: []stack.Resource{{Type: "kms/key", ID: "k", Owner: id, State: "PendingDeletion"}}},
+		"its Shoot is gone":                   {all: []stack.Resource{{Type: "ec2/vpc", ID: "v", Cluster: "shoot--core--n1"}}, want: "3:"},
+		"a bucket of no object that ever was": {all: []stack.Resource{{Type: "s3/bucket", ID: "b", Owner: "ffffffffffffffff"}}},
+		"a VPC of no Shoot that ever was":     {all: []stack.Resource{{Type: "ec2/vpc", ID: "v", Cluster: "shoot--core--other"}}},
+		"its Shoot lives":                     {all: []stack.Resource{{Type: "ec2/vpc", ID: "v", Cluster: "shoot--core--n1"}}, before: alive, after: alive},
+		"its owner could go at any time":      {all: []stack.Resource{{Type: "s3/bucket", ID: "b", Owner: id}}, before: free, after: free, want: "2:"},
+		"two buckets":                         {all: []stack.Resource{{Type: "s3/bucket", ID: "b", Owner: id}, {Type: "s3/bucket", ID: "c", Owner: id}}, before: alive, after: alive, want: "1:"},
+		"two keys, one on its way out":        {all: []stack.Resource{{Type: "kms/key", ID: "k", Owner: id, State: "PendingDeletion"}, {Type: "kms/key", ID: "l", Owner: id}}, before: alive, after: alive},
+		"two VPCs of one Shoot":               {all: []stack.Resource{{Type: "ec2/vpc", ID: "v", Cluster: "shoot--core--n1"}, {Type: "ec2/vpc", ID: "w", Cluster: "shoot--core--n1"}}, before: alive, after: alive, want: "1:"},
+		"two subnets of one Shoot":            {all: []stack.Resource{{Type: "ec2/subnet", ID: "v", Cluster: "shoot--core--n1"}, {Type: "ec2/subnet", ID: "w", Cluster: "shoot--core--n1"}}, before: alive, after: alive},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var violated []string

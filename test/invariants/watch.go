@@ -68,8 +68,9 @@ type Checker struct {
 	technical map[string]Key
 	// looks counts completed looks into the cloud.
 	looks int
-	// shoots are all that were ever seen, by their names in the cloud.
-	shoots map[string]bool
+	// shoots are all that were ever seen, by their names in the cloud; identities
+	// those that an object ever had. What has another owner is a test's own.
+	shoots, identities map[string]bool
 	// looking is held by looks, and by tests that use the cloud by themselves.
 	looking sync.RWMutex
 }
@@ -218,6 +219,9 @@ func (c *Checker) observe(o v1.Object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.latest[key] = o
+	if id := o.GetAnnotations()[v1.AnnotationID]; id != "" {
+		c.knows(id)
+	}
 	c.remember(key, o)
 	close(c.changed)
 	c.changed = make(chan struct{})
