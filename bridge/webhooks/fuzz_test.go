@@ -84,6 +84,10 @@ var dictionary = []any{
 	map[string]any{v1.AnnotationForceDelete: "x", v1.AnnotationOperation: "jump"}, map[string]any{v1.LabelNetwork: "n1", v1.LabelProvider: "other"},
 }
 
+// word is a value of its own: what is put into one object is changed there, and
+// must not be another one's, least of all a part of itself.
+func (c *choices) word() any { return runtime.DeepCopyJSONValue(dictionary[c.below(len(dictionary))]) }
+
 // change makes one random change somewhere in an object.
 func (c *choices) change(o map[string]any) {
 	var at any = o
@@ -96,7 +100,7 @@ func (c *choices) change(o map[string]any) {
 			}
 			slices.Sort(keys)
 			if len(keys) == 0 {
-				v["extra"] = dictionary[c.below(len(dictionary))]
+				v["extra"] = c.word()
 				return
 			}
 			key := keys[c.below(len(keys))]
@@ -105,14 +109,14 @@ func (c *choices) change(o map[string]any) {
 				delete(v, key)
 				return
 			case 1:
-				v[key] = dictionary[c.below(len(dictionary))]
+				v[key] = c.word()
 				return
 			case 2:
-				v[[]string{"paused", "deletionTimestamp", "annotations", "labels", "finalizers", "pausePolicy", "target", "external", "zones", "tiflash", "lastStorageChangeAt", "pitr"}[c.below(12)]] = dictionary[c.below(len(dictionary))]
+				v[[]string{"paused", "deletionTimestamp", "annotations", "labels", "finalizers", "pausePolicy", "target", "external", "zones", "tiflash", "lastStorageChangeAt", "pitr"}[c.below(12)]] = c.word()
 				return
 			}
 			if !container(v[key]) {
-				v[key] = dictionary[c.below(len(dictionary))]
+				v[key] = c.word()
 				return
 			}
 			at = v[key]
@@ -122,7 +126,7 @@ func (c *choices) change(o map[string]any) {
 			}
 			i := c.below(len(v))
 			if !container(v[i]) || c.below(4) == 0 {
-				v[i] = dictionary[c.below(len(dictionary))]
+				v[i] = c.word()
 				return
 			}
 			at = v[i]
