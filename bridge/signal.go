@@ -3,15 +3,12 @@ package bridge
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
 
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	temporalclient "go.temporal.io/sdk/client"
-	sdktemporal "go.temporal.io/sdk/temporal"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -71,7 +68,7 @@ func (s *Signaller) Signal(ctx context.Context, kind string, obj *metav1.Partial
 
 	start := time.Now()
 	_, err := s.temporal.SignalWithStartWorkflow(ctx, id, temporal.SignalChanged,
-		temporal.Changed{Generation: obj.Generation}, startOptions(id, kind, obj), kind,
+		temporal.Changed{Generation: obj.Generation}, startOptions(kind, obj), kind,
 		temporal.Object{Kind: kind, Namespace: obj.Namespace, Name: obj.Name, ID: obj.Annotations[v1.AnnotationID]})
 	outcome := outcomeOf(err)
 	observe(kind, outcome, time.Since(start))
@@ -119,22 +116,11 @@ func (s *Signaller) report(outcome Outcome, id string, obj *metav1.PartialObject
 	}
 }
 
-func startOptions(id, kind string, obj *metav1.PartialObjectMetadata) temporalclient.StartWorkflowOptions {
-	return temporalclient.StartWorkflowOptions{
-		ID:                       id,
-		TaskQueue:                temporal.TaskQueue,
-		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
-		// No timeouts: an object workflow lives as long as its object.
-		StaticSummary: fmt.Sprintf("%s %s/%s", kind, obj.Namespace, obj.Name),
-		// Object workflows decide in milliseconds; they must not queue behind
-		// hundreds of somebody else's operations.
-		Priority: sdktemporal.Priority{PriorityKey: 1, FairnessKey: fairnessKey(obj)},
-		TypedSearchAttributes: sdktemporal.NewSearchAttributes(
-			temporal.AttrKind.ValueSet(kind),
-			temporal.AttrNamespace.ValueSet(obj.Namespace),
-			temporal.AttrName.ValueSet(obj.Name),
-		),
-	}
+// startOptions adds what only the bridge knows: whose turn it is.
+func startOptions(kind string, obj *metav1.PartialObjectMetadata) temporalclient.StartWorkflowOptions {
+	o := temporal.StartObject(kind, obj.Namespace, obj.Name)
+	o.Priority.FairnessKey = fairnessKey(obj)
+	return o
 }
 
 // fairnessKey says in whose turn an object workflow's tasks are dealt out: the

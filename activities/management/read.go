@@ -92,8 +92,7 @@ func holds(o v1.Object, h contract.Holder) bool {
 	if h.Operation == "" || op == nil {
 		return true
 	}
-	active := op.State == v1.OperationRunning || op.State == v1.OperationBlocked || op.State == v1.OperationCancelling
-	return active == (op.ID == h.Operation)
+	return op.Active() == (op.ID == h.Operation)
 }
 
 func stateOf(o v1.Object) (contract.ObjectState, error) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
@@ -47,13 +46,8 @@ func (a *Activities) ReleaseLease(ctx context.Context, in contract.LeaseRequest)
 // is not a second update.
 func (a *Activities) update(ctx context.Context, name string, in contract.LeaseRequest) error {
 	id := temporal.ObjectID(in.Keeper.Kind, in.Keeper.Namespace, in.Keeper.Name)
-	start := a.Temporal.NewWithStartWorkflowOperation(client.StartWorkflowOptions{
-		ID: id, TaskQueue: temporal.TaskQueue, WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
-		Priority:      sdk.Priority{PriorityKey: 1}, // as the bridge starts it
-		StaticSummary: fmt.Sprintf("%s %s/%s", in.Keeper.Kind, in.Keeper.Namespace, in.Keeper.Name),
-		TypedSearchAttributes: sdk.NewSearchAttributes(temporal.AttrKind.ValueSet(in.Keeper.Kind),
-			temporal.AttrNamespace.ValueSet(in.Keeper.Namespace), temporal.AttrName.ValueSet(in.Keeper.Name)),
-	}, in.Keeper.Kind, temporal.Object{Kind: in.Keeper.Kind, Namespace: in.Keeper.Namespace, Name: in.Keeper.Name, ID: in.Keeper.ID})
+	start := a.Temporal.NewWithStartWorkflowOperation(temporal.StartObject(in.Keeper.Kind, in.Keeper.Namespace, in.Keeper.Name), in.Keeper.Kind,
+		temporal.Object{Kind: in.Keeper.Kind, Namespace: in.Keeper.Namespace, Name: in.Keeper.Name, ID: in.Keeper.ID})
 	opts := client.UpdateWorkflowOptions{WorkflowID: id, UpdateName: name, Args: []any{in}, WaitForStage: client.WorkflowUpdateStageCompleted}
 	if activity.IsActivity(ctx) {
 		info := activity.GetInfo(ctx)

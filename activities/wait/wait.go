@@ -128,9 +128,6 @@ func (v *voice) say(sentence string) {
 	v.teller.Tell(ctx, v.object, sentence)
 }
 
-// Seconds is n seconds as a duration, for plans that carry seconds.
-func Seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
-
 // Missing joins the names of what is not ready yet: "a, b and 3 more".
 func Missing(names []string, most int) string {
 	if len(names) <= most {

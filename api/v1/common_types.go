@@ -202,6 +202,11 @@ type OperationStatus struct {
 	Steps []StepStatus `json:"steps,omitempty"`
 }
 
+// Active says whether the operation has not ended.
+func (o *OperationStatus) Active() bool {
+	return o.State == OperationRunning || o.State == OperationBlocked || o.State == OperationCancelling
+}
+
 // StepState is the state of a step.
 type StepState string
 

@@ -40,7 +40,7 @@ Marks: · pending  ▶ running  ✓ succeeded  ! stalled  ↷ skipped  ✗ cance
 			if d.Events, err = r.events(cmd.Context(), d.Object); err != nil {
 				return err
 			}
-			if op := d.Object.Status.Operation; op != nil && running(*op) {
+			if op := d.Object.Status.Operation; op != nil && op.Active() {
 				d.Attempt = askTemporal(cmd.Context(), op.ID)
 			}
 			d.Now = time.Now()

@@ -29,7 +29,7 @@ func renderTable(objs []object, wide bool, now time.Time) string {
 		step, progress := "", ""
 		if o.Status.Operation != nil {
 			op = *o.Status.Operation
-			if running(op) {
+			if op.Active() {
 				step, progress = op.Step, fmt.Sprintf("%d%%", op.Progress)
 			}
 		}
@@ -47,16 +47,11 @@ func renderTable(objs []object, wide bool, now time.Time) string {
 	return columns(rows, "")
 }
 
-// running reports whether an operation has yet to end.
-func running(op v1.OperationStatus) bool {
-	return op.State == v1.OperationRunning || op.State == v1.OperationCancelling || op.State == v1.OperationBlocked
-}
-
 // waitingFor is what the operation says that it waits for; a stalled one waits
 // for somebody to mend its last error.
 func waitingFor(o object) string {
 	op := o.Status.Operation
-	if op == nil || !running(*op) {
+	if op == nil || !op.Active() {
 		return ""
 	}
 	if e := o.Status.LastError; op.State == v1.OperationBlocked && e != nil {

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	enumspb "go.temporal.io/api/enums/v1"
 	temporalclient "go.temporal.io/sdk/client"
 	sdktemporal "go.temporal.io/sdk/temporal"
 
@@ -162,14 +161,8 @@ func ask(ctx context.Context, o object, req temporal.VerbRequest) (verbResult, e
 
 // startObject starts the object's workflow as the bridge does.
 func startObject(c temporalclient.Client, o object) temporalclient.WithStartWorkflowOperation {
-	return c.NewWithStartWorkflowOperation(temporalclient.StartWorkflowOptions{
-		ID: temporal.ObjectID(o.Kind, o.Namespace, o.Name), TaskQueue: temporal.TaskQueue,
-		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
-		Priority:                 sdktemporal.Priority{PriorityKey: 1},
-		StaticSummary:            fmt.Sprintf("%s %s/%s", o.Kind, o.Namespace, o.Name),
-		TypedSearchAttributes: sdktemporal.NewSearchAttributes(temporal.AttrKind.ValueSet(o.Kind),
-			temporal.AttrNamespace.ValueSet(o.Namespace), temporal.AttrName.ValueSet(o.Name)),
-	}, o.Kind, temporal.Object{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, ID: o.Annotations[v1.AnnotationID]})
+	return c.NewWithStartWorkflowOperation(temporal.StartObject(o.Kind, o.Namespace, o.Name), o.Kind,
+		temporal.Object{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, ID: o.Annotations[v1.AnnotationID]})
 }
 
 // whoami is user@host, as far as they are known.

@@ -36,7 +36,7 @@ func decide(id, uid string, s contract.ObjectState, asked string) decision {
 			" was changed from " + id + ": put it back, all external resources are found by it"}
 	case s.ID != "" && s.ID != id:
 		return decision{action: actReplace}
-	case s.Operation != nil && active(s.Operation):
+	case s.Operation != nil && s.Operation.Active():
 		// Attach first: a pause, a deletion or a verb is passed on to it.
 		return decision{action: actRun, verb: Verb(s.Operation.Type)}
 	case s.Paused:

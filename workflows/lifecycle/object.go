@@ -78,7 +78,7 @@ func (o *object) look(ctx workflow.Context) (ended bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if s.Operation == nil || !active(s.Operation) {
+	if s.Operation == nil || !s.Operation.Active() {
 		o.serve(ctx, &s, nil) // else it is attached to first, and then steered
 	}
 	d := decide(o.ref.ID, o.carried.UID, s, o.asked)

@@ -79,7 +79,7 @@ func (o *object) lost(ctx workflow.Context, r *running) bool {
 // last report precedes its end, so an active one here was started by an object
 // workflow that is no more, or was terminated; either way its end comes first.
 func (o *object) resume(ctx workflow.Context, s contract.ObjectState, in Input) (*running, error) {
-	if op := s.Operation; op != nil && active(op) {
+	if op := s.Operation; op != nil && op.Active() {
 		in.Verb, in.Generation = Verb(op.Type), op.Generation
 		in.ForceDelete = false // if it is one, starting it again does no harm
 		r := &running{in: in, id: op.ID, ended: o.attach(ctx, op.ID)}
@@ -296,7 +296,7 @@ func (o *object) closeReport(ctx workflow.Context, s contract.ObjectState, r *ru
 		state, why = v1.OperationFailed, cause(ended)
 	}
 	known := s.Operation != nil && s.Operation.ID == r.id
-	if known && !active(s.Operation) || !known && ended == nil {
+	if known && !s.Operation.Active() || !known && ended == nil {
 		return nil
 	}
 	s, err := readSurely(ctx, contract.ReadObjectInput{Ref: o.ref, Live: true}) // in full
@@ -319,10 +319,6 @@ func (o *object) closeReport(ctx workflow.Context, s contract.ObjectState, r *ru
 		return workflow.Sleep(ctx, time.Minute)
 	}
 	return err
-}
-
-func active(op *v1.OperationStatus) bool {
-	return op.State == v1.OperationRunning || op.State == v1.OperationBlocked || op.State == v1.OperationCancelling
 }
 
 // cause is the innermost message of a chain of Temporal errors.

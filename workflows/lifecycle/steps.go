@@ -42,7 +42,7 @@ func Deletion(in Input, whom string, steps ...Step) []Step {
 			RemoveFinalizer(in),
 		}
 	case in.DeletionPolicy == v1.DeletionPolicyRetain:
-		return RetainSteps(in, whom)
+		return retainSteps(in, whom)
 	}
 	all := append([]Step{WaitUnused(in, whom)}, steps...)
 	return append(all, RemoveFinalizer(in))
@@ -68,9 +68,9 @@ func Void(ctx workflow.Context, published bool, resolve func(workflow.Context) e
 	return true, nil
 }
 
-// RetainSteps are a deletion with deletionPolicy Retain: the object is
+// retainSteps are a deletion with deletionPolicy Retain: the object is
 // forgotten, what it has is kept.
-func RetainSteps(in Input, whom string) []Step {
+func retainSteps(in Input, whom string) []Step {
 	return []Step{
 		WaitUnused(in, whom),
 		{Name: "Retain", Doc: "list what is kept (deletionPolicy Retain)", Run: retain},
