@@ -2,8 +2,9 @@ package temporal
 
 // UpdateVerb asks an object workflow, or the operation that it runs, for a
 // verb. Argument VerbRequest, answer VerbReply. Both validate it: a verb that
-// makes no sense now is refused with a sentence that says why, and leaves
-// nothing in the history of an idle object.
+// makes no sense now is refused with a sentence that says why; an operation
+// does so before anything is written into its history, an object's workflow
+// after a look at the object.
 const UpdateVerb = "verb"
 
 // Verbs that people may ask for: by the annotation
