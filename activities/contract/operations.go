@@ -9,11 +9,19 @@ var WaitOperation = Activity[OperationRun, OperationEnd]{Name: "operations.WaitO
 type OperationRun struct {
 	Object     ObjectRef `json:"object"`
 	WorkflowID string    `json:"workflowID"`
+	// UID, when set, is that of the object the operation must be for.
+	UID string `json:"uid,omitempty"`
 }
+
+// MemoUID is the name, in an operation's memo, of the uid of its object.
+const MemoUID = "uid"
 
 // OperationEnd is how an operation ended.
 type OperationEnd struct {
 	State     string `json:"state,omitempty"` // of lifecycle.Result
 	Cancelled bool   `json:"cancelled,omitempty"`
 	Failure   string `json:"failure,omitempty"`
+	// Former: it is another object's, which had the same name. Whether it has
+	// ended is not said.
+	Former bool `json:"former,omitempty"`
 }

@@ -105,6 +105,34 @@ func TestReadObject(t *testing.T) {
 	require.True(t, faults.Is(err, faults.Invalid))
 }
 
+// A lock ends with the operation that holds it, also when nobody saw it end: the
+// object has run a later one since.
+func TestHolds(t *testing.T) {
+	const held = "cluster/infra/c1/update/3.2"
+	for name, c := range map[string]struct {
+		operation *v1.OperationStatus
+		alive     bool
+	}{
+		"it runs":                          {&v1.OperationStatus{ID: held, State: v1.OperationRunning}, true},
+		"it has stalled":                   {&v1.OperationStatus{ID: held, State: v1.OperationBlocked}, true},
+		"it has ended":                     {&v1.OperationStatus{ID: held, State: v1.OperationSucceeded}, false},
+		"it has told nothing yet":          {nil, true},
+		"nor since the one before it":      {&v1.OperationStatus{ID: "cluster/infra/c1/update/3.1", State: v1.OperationFailed}, true},
+		"nor since that of a generation":   {&v1.OperationStatus{ID: "cluster/infra/c1/create/2.11", State: v1.OperationSucceeded}, true},
+		"a later attempt runs":             {&v1.OperationStatus{ID: "cluster/infra/c1/update/3.3", State: v1.OperationRunning}, false},
+		"a later attempt has ended":        {&v1.OperationStatus{ID: "cluster/infra/c1/update/3.10", State: v1.OperationCancelled}, false},
+		"that of a generation later ended": {&v1.OperationStatus{ID: "cluster/infra/c1/delete/4.1", State: v1.OperationCancelled}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := &v1.Cluster{ObjectMeta: metav1.ObjectMeta{UID: "uid-1"}}
+			o.Status.Operation = c.operation
+			require.Equal(t, c.alive, holds(o, contract.Holder{UID: "uid-1", Operation: held}))
+			require.True(t, holds(o, contract.Holder{UID: "uid-1"}), "a lease ends with its object")
+			require.False(t, holds(o, contract.Holder{UID: "uid-2", Operation: held}))
+		})
+	}
+}
+
 func TestEachManagerAppliesItsOwn(t *testing.T) {
 	ctx := context.Background()
 	n := network()

@@ -1,6 +1,7 @@
 package management
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	"github.com/tidbcloud/infra-orchestrator/api/temporal"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/faults"
 )
@@ -45,7 +47,9 @@ func (a *Activities) ReadObject(ctx context.Context, in contract.ReadObjectInput
 // brief keeps what decisions look at.
 func brief(s contract.ObjectState) contract.ObjectState {
 	s.Resources, s.Details = nil, nil
-	s.Conditions = slices.DeleteFunc(s.Conditions, func(c metav1.Condition) bool { return c.Type != v1.ConditionProgressing })
+	s.Conditions = slices.DeleteFunc(s.Conditions, func(c metav1.Condition) bool {
+		return c.Type != v1.ConditionProgressing && c.Type != v1.ConditionStalled
+	})
 	if s.Operation != nil {
 		op := *s.Operation
 		op.Steps = slices.DeleteFunc(slices.Clone(op.Steps), func(s v1.StepStatus) bool { return s.State != v1.StepStalled })
@@ -81,18 +85,28 @@ func (a *Activities) vanished(ctx context.Context, namespace string, holders []c
 }
 
 // holds says whether the object is the holder's, and the operation that holds,
-// if one does, has not ended. An object runs one operation at a time, so
-// another one that runs means that the holder has ended; another one that has
-// ended may be the one before, the holder having told nothing of itself yet.
+// if one does, has not ended. An object runs one operation at a time, so a
+// later one means that the holder has ended, whatever became of it; an earlier
+// one that the holder has told nothing of itself yet.
 func holds(o v1.Object, h contract.Holder) bool {
 	if string(o.GetUID()) != h.UID {
 		return false
 	}
 	op := o.Common().Operation
-	if h.Operation == "" || op == nil {
+	switch {
+	case h.Operation == "", op == nil:
 		return true
+	case op.ID == h.Operation:
+		return op.Active()
 	}
-	return op.Active() == (op.ID == h.Operation)
+	return !later(op.ID, h.Operation)
+}
+
+// later says whether operation a ran after b. Both are of one object.
+func later(a, b string) bool {
+	generationA, attemptA := temporal.OperationNumber(a)
+	generationB, attemptB := temporal.OperationNumber(b)
+	return cmp.Or(cmp.Compare(generationA, generationB), cmp.Compare(attemptA, attemptB)) > 0
 }
 
 func stateOf(o v1.Object) (contract.ObjectState, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
@@ -20,20 +21,30 @@ import (
 // run, until it grants the lease. Repeating the request changes nothing: the
 // keeper knows the holder.
 func (a *Activities) AcquireLease(ctx context.Context, in contract.LeaseRequest) (contract.None, error) {
-	stop := beat(ctx, fmt.Sprintf("waiting for %s to grant %q", in.Keeper, in.Name))
+	waiting, stop := beat(ctx, fmt.Sprintf("waiting for %s to grant %q", in.Keeper, in.Name))
 	defer stop()
-	err := a.update(ctx, temporal.UpdateAcquire, in)
-	if ctx.Err() != nil {
-		// Cancelled while it waited in the queue: it must not be granted later.
-		back, done := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-		defer done()
-		in.Withdraw = true // another attempt may have it by now
-		if err := a.update(back, temporal.UpdateRelease, in); err != nil {
-			activity.GetLogger(ctx).Warn("request for a lease not withdrawn, the keeper sweeps it", "keeper", in.Keeper.String(), "error", err)
-		}
-		return contract.None{}, ctx.Err()
+	err := a.update(waiting, temporal.UpdateAcquire, in)
+	if waiting.Err() == nil {
+		return contract.None{}, err
 	}
-	return contract.None{}, err
+	// Only who was cancelled withdraws. After any other end, as that of this
+	// worker, another attempt waits on with the same request, or has it by now.
+	cause := context.Cause(waiting)
+	if sdk.IsCanceledError(cause) {
+		a.withdraw(ctx, in)
+	}
+	return contract.None{}, cause
+}
+
+// withdraw takes back a request that waits in the queue: it must not be granted
+// later to somebody who is no longer there.
+func (a *Activities) withdraw(ctx context.Context, in contract.LeaseRequest) {
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer done()
+	in.Withdraw = true
+	if err := a.update(ctx, temporal.UpdateRelease, in); err != nil {
+		slog.WarnContext(ctx, "request for a lease not withdrawn, the keeper sweeps it", "keeper", in.Keeper.String(), "lease", in.Name, "error", err)
+	}
 }
 
 // ReleaseLease gives a lease back. A keeper that is no more needs nothing.

@@ -8,17 +8,21 @@ import (
 	"time"
 
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	"github.com/tidbcloud/infra-orchestrator/activities/wait"
 	"github.com/tidbcloud/infra-orchestrator/faults"
 )
 
 // Workflows is the part of a Temporal client that this package needs.
 type Workflows interface {
 	GetWorkflow(ctx context.Context, workflowID, runID string) client.WorkflowRun
+	DescribeWorkflowExecution(ctx context.Context, workflowID, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error)
 	NewWithStartWorkflowOperation(options client.StartWorkflowOptions, workflow any, args ...any) client.WithStartWorkflowOperation
 	UpdateWithStartWorkflow(ctx context.Context, options client.UpdateWithStartWorkflowOptions) (client.WorkflowUpdateHandle, error)
 }
@@ -36,10 +40,17 @@ func (a *Activities) Register(r contract.Registry) {
 }
 
 // WaitOperation waits until the operation has ended and says how. One that
-// Temporal does not know has ended long ago, without a word.
+// Temporal does not know has ended long ago, without a word. One of a former
+// object of the same name is not waited for.
 func (a *Activities) WaitOperation(ctx context.Context, in contract.OperationRun) (contract.OperationEnd, error) {
-	stop := beat(ctx, "operation "+in.WorkflowID+" runs")
+	ctx, stop := beat(ctx, "operation "+in.WorkflowID+" runs")
 	defer stop()
+	if in.UID != "" {
+		former, err := a.former(ctx, in)
+		if former || err != nil {
+			return contract.OperationEnd{Former: former}, err
+		}
+	}
 	var result struct {
 		State string `json:"state"`
 	}
@@ -50,7 +61,7 @@ func (a *Activities) WaitOperation(ctx context.Context, in contract.OperationRun
 	case err == nil:
 		return contract.OperationEnd{State: result.State}, nil
 	case ctx.Err() != nil:
-		return contract.OperationEnd{}, ctx.Err()
+		return contract.OperationEnd{}, context.Cause(ctx)
 	case errors.As(err, &unknown):
 		return contract.OperationEnd{Failure: "Temporal no longer knows it"}, nil
 	case errors.As(err, &ended) && temporal.IsCanceledError(err):
@@ -62,23 +73,48 @@ func (a *Activities) WaitOperation(ctx context.Context, in contract.OperationRun
 	}
 }
 
-// beat heartbeats the sentence until stopped, so that a dead worker is noticed.
-func beat(ctx context.Context, sentence string) (stop func()) {
-	if !activity.IsActivity(ctx) {
-		return func() {}
+// former says whether the operation was started for another object than the one
+// that has its name now. An object workflow writes into the memo for whom.
+func (a *Activities) former(ctx context.Context, in contract.OperationRun) (bool, error) {
+	d, err := a.Temporal.DescribeWorkflowExecution(ctx, in.WorkflowID, "")
+	var unknown *serviceerror.NotFound
+	switch {
+	case errors.As(err, &unknown):
+		return false, nil
+	case err != nil && ctx.Err() != nil:
+		return false, context.Cause(ctx)
+	case err != nil:
+		return false, faults.New(faults.Transient, "TemporalUnavailable", in.WorkflowID, "%s", err)
 	}
-	done := make(chan struct{})
+	var uid string
+	p := d.GetWorkflowExecutionInfo().GetMemo().GetFields()[contract.MemoUID]
+	if p == nil || converter.GetDefaultDataConverter().FromPayload(p, &uid) != nil {
+		return false, nil // not ours to judge
+	}
+	return uid != in.UID, nil
+}
+
+// beat heartbeats the sentence until stopped, so that a dead worker is noticed.
+// The context that it returns ends with the activity's; or when the worker
+// stops, with a cause that lets another worker go on at once.
+func beat(ctx context.Context, sentence string) (_ context.Context, stop func()) {
+	if !activity.IsActivity(ctx) {
+		return ctx, func() {}
+	}
+	working, end := context.WithCancelCause(ctx)
 	go func() {
 		t := time.NewTicker(3 * time.Second)
 		defer t.Stop()
 		for {
 			activity.RecordHeartbeat(ctx, sentence)
 			select {
-			case <-done:
+			case <-working.Done():
 				return
+			case <-activity.GetWorkerStopChannel(ctx):
+				end(wait.Stopping(sentence))
 			case <-t.C:
 			}
 		}
 	}()
-	return func() { close(done) }
+	return working, func() { end(nil) }
 }

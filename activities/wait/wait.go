@@ -54,7 +54,7 @@ func For(ctx context.Context, object contract.ObjectRef, poll time.Duration, wak
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-w.stop:
-			return stopping(object)
+			return Stopping(object.String())
 		case <-beat.C:
 			w.heartbeat()
 			continue
@@ -79,8 +79,10 @@ func Silently(ctx context.Context, poll time.Duration, wake <-chan struct{}, che
 	})
 }
 
-func stopping(object contract.ObjectRef) error {
-	f := faults.New(faults.Transient, "WorkerStopping", object.String(), "the worker that waited is shutting down; another one goes on")
+// Stopping is what a wait returns when its worker shuts down: a fault that lets
+// another worker go on at once. what is what is waited for.
+func Stopping(what string) error {
+	f := faults.New(faults.Transient, "WorkerStopping", what, "the worker that waited is shutting down; another one goes on")
 	f.RetryAt = time.Millisecond
 	return f
 }

@@ -45,6 +45,17 @@ func OperationID(objectID, operation string, generation, attempt int64) string {
 	return fmt.Sprintf("%s/%s/%d.%d", objectID, strings.ToLower(operation), generation, attempt)
 }
 
+// OperationNumber reads generation and attempt out of an operation's id. An
+// object's operations run one after the other, each with a higher number than
+// the one before; generation first. It is 0, 0 for what is no such id.
+func OperationNumber(operationID string) (generation, attempt int64) {
+	number := operationID[strings.LastIndexByte(operationID, '/')+1:]
+	if n, err := fmt.Sscanf(number, "%d.%d", &generation, &attempt); n != 2 || err != nil {
+		return 0, 0
+	}
+	return generation, attempt
+}
+
 // Search attributes. All are of type Keyword.
 var (
 	AttrKind       = temporal.NewSearchAttributeKeyKeyword("InfraKind")

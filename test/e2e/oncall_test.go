@@ -87,6 +87,7 @@ func onCall(t *testing.T) {
 	newCredentialsWakeIt(ctx, t, n2)
 	pauseHoldsADeletion(ctx, t, n2)
 	require.Empty(t, owned(ctx, t, id))
+	removedByForce(ctx, t)
 }
 
 // newCredentialsWakeIt lets AWS refuse the credentials, and mends that by

@@ -199,8 +199,9 @@ func (l *nullLab) start(name, tenant, provider, account string) *workflowtest.Wo
 	l.worlds.mu.Lock()
 	l.worlds.byID[id] = w
 	l.worlds.mu.Unlock()
-	_, err := l.temporal.SignalWithStartWorkflow(l.t.Context(), id, temporal.SignalChanged, temporal.Changed{Generation: 1},
-		sdk.StartWorkflowOptions{TaskQueue: temporal.TaskQueue}, v1.KindNetwork,
+	options := temporal.StartObject(v1.KindNetwork, w.Object.Namespace, name)
+	options.Priority.FairnessKey = provider // as the bridge has it from a label
+	_, err := l.temporal.SignalWithStartWorkflow(l.t.Context(), id, temporal.SignalChanged, temporal.Changed{Generation: 1}, options, v1.KindNetwork,
 		lifecycle.ObjectInput{Kind: v1.KindNetwork, Namespace: w.Object.Namespace, Name: name, ID: w.Object.ID})
 	require.NoError(l.t, err)
 	return w

@@ -82,6 +82,8 @@ func (c *Checker) list(l *listing) {
 type owners struct {
 	objects map[string]v1.Object // by identity
 	shoots  map[string]bool      // by name in the cloud
+	// deleting are the Shoots that were told to go, by namespace/name.
+	deleting map[string]bool
 }
 
 // Look checks the AWS emulator against the objects once. What exists must have
@@ -107,6 +109,9 @@ func (c *Checker) Look(ctx context.Context) error {
 		c.owned(r, before, after)
 	}
 	c.readyIsTrue(before, after, all)
+	for _, bad := range usedShoots(before, after) {
+		c.violate("%s", bad)
+	}
 	c.mu.Lock()
 	c.looks++
 	c.mu.Unlock()
@@ -114,7 +119,7 @@ func (c *Checker) Look(ctx context.Context) error {
 }
 
 func (c *Checker) owners(ctx context.Context) (owners, error) {
-	o := owners{objects: map[string]v1.Object{}, shoots: map[string]bool{}}
+	o := owners{objects: map[string]v1.Object{}, shoots: map[string]bool{}, deleting: map[string]bool{}}
 	for _, list := range lists() {
 		if err := c.opts.Stack.Kube.List(ctx, list); err != nil {
 			return o, err
@@ -142,6 +147,7 @@ func (c *Checker) owners(ctx context.Context) (owners, error) {
 	for _, s := range shoots.Items {
 		name := fmt.Sprintf("shoot--%s--%s", strings.TrimPrefix(s.GetNamespace(), "garden-"), s.GetName())
 		o.shoots[name], c.shoots[name] = true, true
+		o.deleting[s.GetNamespace()+"/"+s.GetName()] = s.GetDeletionTimestamp() != nil
 	}
 	return o, nil
 }
@@ -238,6 +244,29 @@ func (c *Checker) readyIsTrue(before, after owners, all []stack.Resource) {
 			}
 		}
 	}
+}
+
+// usedShoots: no Shoot is told to go while a Cluster that runs on it is there,
+// since what that Cluster has attached to the VPC would stay with it.
+func usedShoots(before, after owners) (bad []string) {
+	shootOf := map[Key]string{}
+	for _, o := range before.objects {
+		if n, ok := o.(*v1.Network); ok && n.Status.Shoot != nil {
+			shootOf[KeyOf(n)] = n.Status.Shoot.Namespace + "/" + n.Status.Shoot.Name
+		}
+	}
+	for id, o := range before.objects {
+		cluster, ok := o.(*v1.Cluster)
+		if !ok || after.objects[id] == nil {
+			continue
+		}
+		shoot := shootOf[Key{Kind: v1.KindNetwork, Namespace: cluster.Namespace, Name: string(cluster.Spec.Network)}]
+		if before.deleting[shoot] && held(o) && held(after.objects[id]) {
+			bad = append(bad, fmt.Sprintf("4: Shoot %s is being deleted, and %s is still on it", shoot, KeyOf(o)))
+		}
+	}
+	slices.Sort(bad)
+	return bad
 }
 
 // noSecretIn looks for the marker in something that people can read.

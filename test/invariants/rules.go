@@ -8,6 +8,7 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tidbcloud/infra-orchestrator/api/temporal"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 )
 
@@ -93,6 +94,9 @@ func since(key Key, before, now v1.Object) (bad []string) {
 	if b.Operation != nil && c.Operation != nil && b.Operation.ID == c.Operation.ID {
 		bad = append(bad, compareOperation(key, b.Operation, c.Operation)...)
 	}
+	if b.Operation != nil && c.Operation != nil && number(c.Operation) < number(b.Operation) {
+		add("12: operation %s came after %s", c.Operation.ID, b.Operation.ID)
+	}
 	return bad
 }
 
@@ -107,6 +111,12 @@ func compareOperation(key Key, b, c *v1.OperationStatus) (bad []string) {
 		add("6: it had ended as %s and is %s now", b.State, c.State)
 	}
 	return bad
+}
+
+// number is an operation's place among those of its object.
+func number(op *v1.OperationStatus) int64 {
+	generation, attempt := temporal.OperationNumber(op.ID)
+	return generation<<32 + attempt
 }
 
 func ended(s v1.OperationState) bool {

@@ -48,6 +48,10 @@ func TestCompare(t *testing.T) {
 		"progress goes back": {
 			now: func(n *v1.Network) { n.Status.Operation.Progress = 40 }, want: "12:",
 		},
+		"an operation with a lower number": {
+			before: func(n *v1.Network) { n.Status.Operation.ID = "network/infra/n1/update/2.2" },
+			now:    func(n *v1.Network) { n.Status.Operation.ID = "network/infra/n1/update/2.1" }, want: "12:",
+		},
 		"another operation starts at nought": {
 			now: func(n *v1.Network) { n.Status.Operation.ID, n.Status.Operation.Progress = "p", 0 },
 		},
@@ -151,6 +155,26 @@ func TestReadyIsTrue(t *testing.T) {
 	require.Empty(t, violated)
 	c.readyIsTrue(ready, ready, nil)
 	requireViolation(t, "5:", violated)
+}
+
+func TestUsedShoots(t *testing.T) {
+	n := network(func(n *v1.Network) { n.Status.Shoot = &v1.NetworkShootStatus{Namespace: "garden-core", Name: "n1"} })
+	c := &v1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "c1", Finalizers: []string{v1.Finalizer("Cluster")}}}
+	c.Spec.Network = "n1"
+	both, alone := map[string]v1.Object{"n": n, "c": c}, map[string]v1.Object{"n": n}
+	going := map[string]bool{"garden-core/n1": true}
+	for name, tc := range map[string]struct {
+		before, after owners
+		want          string
+	}{
+		"its Shoot goes":       {owners{objects: both, deleting: going}, owners{objects: both}, "4:"},
+		"its Shoot stays":      {owners{objects: both}, owners{objects: both}, ""},
+		"it went meanwhile":    {owners{objects: both, deleting: going}, owners{objects: alone}, ""},
+		"nobody is on it":      {owners{objects: alone, deleting: going}, owners{objects: alone}, ""},
+		"another's Shoot goes": {owners{objects: both, deleting: map[string]bool{"garden-core/n2": true}}, owners{objects: both}, ""},
+	} {
+		t.Run(name, func(t *testing.T) { requireViolation(t, tc.want, usedShoots(tc.before, tc.after)) })
+	}
 }
 
 func TestNoSecret(t *testing.T) {

@@ -33,6 +33,8 @@ type carried struct {
 	Resting bool `json:"resting,omitempty"`
 	// UID of the object, from the first look on.
 	UID string `json:"uid,omitempty"`
+	// Removed: a deletion of the object has succeeded.
+	Removed bool `json:"removed,omitempty"`
 	// Operations counts those that ran for Generation, for their ids.
 	Generation int64 `json:"generation,omitempty"`
 	Operations int64 `json:"operations,omitempty"`
@@ -82,6 +84,9 @@ func (o *object) look(ctx workflow.Context) (ended bool, err error) {
 		o.serve(ctx, &s, nil) // else it is attached to first, and then steered
 	}
 	d := decide(o.ref.ID, o.carried.UID, s, o.asked)
+	if d.action == actReplace || !s.Exists {
+		o.reportRemoval(ctx)
+	}
 	if s.ID == o.ref.ID {
 		o.carried.UID = s.UID
 	}

@@ -2,13 +2,12 @@ package lifecycle
 
 import (
 	"errors"
-	"fmt"
-	"strings"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	sdk "go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
@@ -43,21 +42,43 @@ func (o *object) operate(ctx workflow.Context, s contract.ObjectState, verb Verb
 	if s.Operation != nil {
 		in.Previous = s.Operation.ID
 	}
-	o.tellRuns(ctx, s, in)
-	r, err := o.resume(ctx, s, in)
-	if r == nil && err == nil {
-		r, err = o.start(ctx, in)
-	}
-	if err != nil {
-		return err
+	o.tellState(ctx, s, in)
+	r := o.resume(ctx, s, in)
+	if r == nil {
+		var err error
+		if r, err = o.start(ctx, in); err != nil {
+			return err
+		}
 	}
 	o.watch(ctx, r)
-	if o.lost(ctx, r) {
+	switch {
+	case o.former(ctx, r):
+		return o.outlive(ctx, r)
+	case o.lost(ctx, r):
 		// Terminated, or reset: then it goes on under the same id.
-		r.ended = o.attach(ctx, r.id)
+		r.ended = o.attach(ctx, r.id, "")
 		o.watch(ctx, r)
 	}
 	return o.finish(ctx, r)
+}
+
+// tellState tells that an operation is on its way, or what it is stalled by
+// when it is one that runs already.
+func (o *object) tellState(ctx workflow.Context, s contract.ObjectState, in Input) {
+	if c := apimeta.FindStatusCondition(s.Conditions, v1.ConditionStalled); c != nil && c.Status == metav1.ConditionTrue && s.Operation != nil && s.Operation.Active() {
+		o.tellStalled(ctx, s, in, c.Reason, c.Message)
+		return
+	}
+	o.tellRuns(ctx, s, in)
+}
+
+// tellStalled tells what an operation is stalled by.
+func (o *object) tellStalled(ctx workflow.Context, s contract.ObjectState, in Input, reason, message string) {
+	phase := o.kind.Phases[in.Verb]
+	if in.Verb == Create {
+		phase = v1.PhaseFailed
+	}
+	o.tell(ctx, s, phase, s.ObservedGeneration, o.ready(ctx, s.Generation, false, reason, message))
 }
 
 // tellRuns tells that an operation is on its way.
@@ -75,18 +96,20 @@ func (o *object) lost(ctx workflow.Context, r *running) bool {
 	return err != nil && !sdk.IsCanceledError(err)
 }
 
-// resume attaches to the operation that status calls active. An operation's
-// last report precedes its end, so an active one here was started by an object
-// workflow that is no more, or was terminated; either way its end comes first.
-func (o *object) resume(ctx workflow.Context, s contract.ObjectState, in Input) (*running, error) {
-	if op := s.Operation; op != nil && op.Active() {
-		in.Verb, in.Generation = Verb(op.Type), op.Generation
-		in.ForceDelete = false // if it is one, starting it again does no harm
-		r := &running{in: in, id: op.ID, ended: o.attach(ctx, op.ID)}
-		o.reconsider(ctx, r)
-		return r, nil
+// resume attaches to the operation that status calls active, if it does. An
+// operation's last report precedes its end, so an active one here was started
+// by an object workflow that is no more, or was terminated; either way its end
+// comes first.
+func (o *object) resume(ctx workflow.Context, s contract.ObjectState, in Input) *running {
+	op := s.Operation
+	if op == nil || !op.Active() {
+		return nil
 	}
-	return nil, nil
+	in.Verb, in.Generation = Verb(op.Type), op.Generation
+	in.ForceDelete = false // if it is one, starting it again does no harm
+	r := &running{in: in, id: op.ID, ended: o.attach(ctx, op.ID, "")}
+	o.reconsider(ctx, r)
+	return r
 }
 
 // start starts the operation, or attaches to it when it runs already.
@@ -105,7 +128,7 @@ func (o *object) start(ctx workflow.Context, in Input) (*running, error) {
 	case err == nil:
 		r.ended = child
 	case errors.As(err, &already):
-		r.ended = o.attach(ctx, r.id)
+		r.ended = o.attach(ctx, r.id, in.UID)
 	default:
 		return nil, err
 	}
@@ -133,22 +156,25 @@ func (o *object) childOptions(in Input, id string) workflow.ChildWorkflowOptions
 		StaticSummary:         in.Title(),
 		Priority:              priorityOf(in),
 		TypedSearchAttributes: sdk.NewSearchAttributes(attrs...),
-		Memo:                  map[string]any{"uid": in.UID, "identity": in.Object.ID},
+		Memo:                  map[string]any{contract.MemoUID: in.UID, "identity": in.Object.ID},
 	}
 }
 
-// attach returns a future of an operation that somebody else started.
-func (o *object) attach(ctx workflow.Context, id string) workflow.Future {
+// attach returns a future of an operation that somebody else started. With a
+// uid, one that is not for that object is errFormer.
+func (o *object) attach(ctx workflow.Context, id, uid string) workflow.Future {
 	opts := workflow.ActivityOptions{TaskQueue: contract.QueueWaits, Summary: "attached to " + id,
 		StartToCloseTimeout: attachTimeout, HeartbeatTimeout: heartbeatTimeout, RetryPolicy: retryPolicy()}
 	f, set := workflow.NewFuture(ctx)
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		var end contract.OperationEnd
 		err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, opts), contract.WaitOperation.Name,
-			contract.OperationRun{Object: o.ref, WorkflowID: id}).Get(ctx, &end)
+			contract.OperationRun{Object: o.ref, WorkflowID: id, UID: uid}).Get(ctx, &end)
 		switch {
 		case err != nil:
 			set.SetError(err)
+		case end.Former:
+			set.SetError(errFormer)
 		case end.Cancelled:
 			set.SetError(workflow.ErrCanceled)
 		case end.Failure != "":
@@ -224,7 +250,7 @@ func (o *object) pause(ctx workflow.Context, s contract.ObjectState, r *running,
 	case paused: // also when a deletion comes during the pause
 		o.tell(ctx, s, phaseOf(s), s.ObservedGeneration, o.ready(ctx, s.Generation, false, "Paused", pausedText(s)))
 	case s.Ready != nil && s.Ready.Reason == "Paused":
-		o.tellRuns(ctx, s, r.in)
+		o.tellState(ctx, s, r.in)
 	}
 }
 
@@ -238,11 +264,7 @@ func (o *object) relay(ctx workflow.Context, r *running, n news) {
 		o.tellRuns(ctx, s, r.in)
 		return
 	}
-	phase := o.kind.Phases[r.in.Verb]
-	if r.in.Verb == Create {
-		phase = v1.PhaseFailed
-	}
-	o.tell(ctx, s, phase, s.ObservedGeneration, o.ready(ctx, s.Generation, false, n.Reason, n.Message))
+	o.tellStalled(ctx, s, r.in, n.Reason, n.Message)
 }
 
 // again is what people can do about an operation that was ended.
@@ -255,6 +277,7 @@ func (o *object) finish(ctx workflow.Context, r *running) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	o.carried.Removed = err == nil && res.State == Succeeded && r.in.Verb == Delete
 	s, rerr := o.read(ctx)
 	if rerr != nil || !s.Exists || s.UID != r.in.UID { // another object has the name by now
 		return rerr
@@ -334,10 +357,9 @@ func cause(err error) string {
 
 // attemptOf is the attempt in the previous operation's id, if that was for the
 // same generation; 0 otherwise.
-func attemptOf(in Input) (attempt int64) {
-	i := strings.LastIndexByte(in.Previous, '/')
-	var generation int64
-	if n, err := fmt.Sscanf(in.Previous[i+1:], "%d.%d", &generation, &attempt); n != 2 || err != nil || generation != in.Generation {
+func attemptOf(in Input) int64 {
+	generation, attempt := temporal.OperationNumber(in.Previous)
+	if generation != in.Generation {
 		return 0
 	}
 	return attempt

@@ -27,11 +27,7 @@ func (o *object) handle(ctx workflow.Context) error {
 	err := workflow.SetUpdateHandlerWithOptions(ctx, temporal.UpdateVerb, o.onVerb, workflow.UpdateHandlerOptions{
 		Description: "retry, skip, pause, resume, cancel or reconcile the object",
 		Validator: func(req temporal.VerbRequest) error {
-			if req.Verb == "" {
-				_, refused := allow(req, view{})
-				return refusal(refused)
-			}
-			return nil
+			return refusal(unknown(req.Verb)) // all else after a look at the object
 		},
 	})
 	if err != nil || !o.kind.Keeper {

@@ -36,7 +36,7 @@ func (o *operation) stall(ctx workflow.Context, s Step, f *faults.Fault, since t
 	delay := spread(patience(f.Class, o.stalls[s.Name]), o.report.Operation.ID, o.report.Operation.Attempts)
 	o.stalls[s.Name]++
 	o.fail(ctx, s, f, delay)
-	o.news(ctx, news{Stalled: true, Reason: string(f.Class), Message: f.Human()})
+	o.news(ctx, news{Stalled: true, Reason: string(f.Class), Message: "step " + s.Name + ": " + f.Human()})
 	workflow.GetMetricsHandler(ctx).WithTags(map[string]string{
 		"operation": string(o.in.Verb) + o.in.Object.Kind, "step": s.Name, "class": string(f.Class)}).Counter(metricStalls).Inc(1)
 

@@ -60,8 +60,8 @@ func (v view) with(op v1.OperationStatus, generation int64) view {
 // allow says what a verb will do, or refuses it with a sentence that says why
 // and what to do instead.
 func allow(req temporal.VerbRequest, v view) (reply string, refused string) {
-	if !slices.Contains(temporal.Verbs(), req.Verb) {
-		return "", fmt.Sprintf("%q is no verb; there are %s", req.Verb, strings.Join(temporal.Verbs(), ", "))
+	if refused := unknown(req.Verb); refused != "" {
+		return "", refused
 	}
 	if req.Step != "" && req.Step != v.step {
 		return "", fmt.Sprintf("%s is not in step %s (it is in %q): look again, then repeat the verb", v.object, req.Step, v.step)
@@ -89,6 +89,14 @@ func allow(req temporal.VerbRequest, v view) (reply string, refused string) {
 		}
 		return v.object + " goes on", ""
 	}
+}
+
+// unknown refuses what is no verb at all; it is empty for one that is.
+func unknown(verb string) (refused string) {
+	if slices.Contains(temporal.Verbs(), verb) {
+		return ""
+	}
+	return fmt.Sprintf("%q is no verb; there are %s", verb, strings.Join(temporal.Verbs(), ", "))
 }
 
 func allowRetry(v view) (reply, refused string) {

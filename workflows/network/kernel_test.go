@@ -63,7 +63,7 @@ func TestVerbByUpdate(t *testing.T) {
 	require.Equal(t, v1.PhaseNormal, e.Current().Phase)
 	require.NoError(t, early.failed)
 	require.Equal(t, "step EnsureBucket runs again", early.reply.Text)
-	require.ErrorContains(t, nonsense.failed, "there are retry, skip")
+	require.ErrorContains(t, nonsense.rejected, "there are retry, skip", "before anything is written into the history")
 }
 
 func TestVerbsOfAnIdleObject(t *testing.T) {
