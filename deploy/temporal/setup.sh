@@ -17,7 +17,15 @@ else
 fi
 
 # All of them are of type Keyword; api/temporal/temporal.go is the source.
-existing=$(temporal operator search-attribute list --namespace "$namespace")
+# Frontends learn of a new namespace when they refresh their caches, every 10 s.
+deadline=$(($(date +%s) + 60))
+until existing=$(temporal operator search-attribute list --namespace "$namespace" 2>&1); do
+  if [ "$(date +%s)" -ge "$deadline" ]; then
+    echo "$existing" >&2
+    exit 1
+  fi
+  sleep 2
+done
 for name in \
   InfraKind InfraNamespace InfraName InfraAccount InfraProvider InfraRegion \
   InfraPhase InfraStep InfraFaultClass
