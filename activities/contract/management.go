@@ -43,7 +43,8 @@ type ReadObjectInput struct {
 	Ref  ObjectRef `json:"ref"`
 	Live bool      `json:"live,omitempty"`
 	// Brief leaves out what an object workflow does not look at and its history
-	// should not hold: resources, details, and all conditions but Progressing.
+	// should not hold: resources, details, and all conditions but
+	// Progressing and Stalled.
 	Brief bool `json:"brief,omitempty"`
 	// Holders of leases to look for; those that are no more are returned in
 	// ObjectState.Vanished.

@@ -13,8 +13,11 @@ type OperationRun struct {
 	UID string `json:"uid,omitempty"`
 }
 
-// MemoUID is the name, in an operation's memo, of the uid of its object.
-const MemoUID = "uid"
+// Names in an operation's memo: the uid and the identity of its object.
+const (
+	MemoUID      = "uid"
+	MemoIdentity = "identity"
+)
 
 // OperationEnd is how an operation ended.
 type OperationEnd struct {
@@ -24,4 +27,6 @@ type OperationEnd struct {
 	// Former: it is another object's, which had the same name. Whether it has
 	// ended is not said.
 	Former bool `json:"former,omitempty"`
+	// Identity of that other object.
+	Identity string `json:"identity,omitempty"`
 }

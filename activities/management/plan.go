@@ -169,6 +169,9 @@ func (a *Activities) everything(ctx context.Context, namespace string) ([]v1.Pro
 // load reads the object to plan, live, and makes sure of its identity.
 func (a *Activities) load(ctx context.Context, ref contract.ObjectRef, into v1.Object) error {
 	if _, err := get(ctx, a.Live, ref.Namespace, ref.Name, into); err != nil {
+		if faults.Is(err, faults.Gone) { // of the object itself, not of what it refers to
+			return faults.New(faults.Gone, "NotFound", ref.String(), "it does not exist any more")
+		}
 		return err
 	}
 	if id := into.GetAnnotations()[v1.AnnotationID]; id != ref.ID {

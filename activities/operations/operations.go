@@ -46,9 +46,9 @@ func (a *Activities) WaitOperation(ctx context.Context, in contract.OperationRun
 	ctx, stop := beat(ctx, "operation "+in.WorkflowID+" runs")
 	defer stop()
 	if in.UID != "" {
-		former, err := a.former(ctx, in)
-		if former || err != nil {
-			return contract.OperationEnd{Former: former}, err
+		end, err := a.former(ctx, in)
+		if end.Former || err != nil {
+			return end, err
 		}
 	}
 	var result struct {
@@ -75,23 +75,26 @@ func (a *Activities) WaitOperation(ctx context.Context, in contract.OperationRun
 
 // former says whether the operation was started for another object than the one
 // that has its name now. An object workflow writes into the memo for whom.
-func (a *Activities) former(ctx context.Context, in contract.OperationRun) (bool, error) {
+func (a *Activities) former(ctx context.Context, in contract.OperationRun) (contract.OperationEnd, error) {
 	d, err := a.Temporal.DescribeWorkflowExecution(ctx, in.WorkflowID, "")
 	var unknown *serviceerror.NotFound
 	switch {
 	case errors.As(err, &unknown):
-		return false, nil
+		return contract.OperationEnd{}, nil
 	case err != nil && ctx.Err() != nil:
-		return false, context.Cause(ctx)
+		return contract.OperationEnd{}, context.Cause(ctx)
 	case err != nil:
-		return false, faults.New(faults.Transient, "TemporalUnavailable", in.WorkflowID, "%s", err)
+		return contract.OperationEnd{}, faults.New(faults.Transient, "TemporalUnavailable", in.WorkflowID, "%s", err)
 	}
-	var uid string
-	p := d.GetWorkflowExecutionInfo().GetMemo().GetFields()[contract.MemoUID]
-	if p == nil || converter.GetDefaultDataConverter().FromPayload(p, &uid) != nil {
-		return false, nil // not ours to judge
+	memo := func(name string) (value string) {
+		p := d.GetWorkflowExecutionInfo().GetMemo().GetFields()[name]
+		if p != nil && converter.GetDefaultDataConverter().FromPayload(p, &value) != nil {
+			return "" // not ours to judge
+		}
+		return value
 	}
-	return uid != in.UID, nil
+	uid := memo(contract.MemoUID)
+	return contract.OperationEnd{Former: uid != "" && uid != in.UID, Identity: memo(contract.MemoIdentity)}, nil
 }
 
 // beat heartbeats the sentence until stopped, so that a dead worker is noticed.

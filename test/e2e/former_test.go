@@ -25,6 +25,7 @@ func removedByForce(ctx context.Context, t *testing.T) {
 	t.Helper()
 	fault, err := world.AddFault(ctx, stack.Fault{Target: "aws", Kind: "deny", Operation: "GetCallerIdentity"})
 	require.NoError(t, err)
+	t.Cleanup(func() { _ = world.RemoveFault(context.WithoutCancel(ctx), fault) })
 
 	t.Log("an object that goes without its finalizer is reported")
 	first := stalledNetwork(ctx, t)
@@ -71,10 +72,32 @@ func takeAway(ctx context.Context, t *testing.T, n *v1.Network, first func() err
 		return c != nil && strings.Contains(c.Message, "the deletion waits")
 	})
 	if first != nil {
+		settled(ctx, t, n)
 		require.NoError(t, first())
 	}
 	require.NoError(t, world.Kube.Patch(ctx, n, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
 	gone(ctx, t, n)
+}
+
+// settled waits until the bridge has said to the object's workflow what it has
+// to say: for two seconds nothing has come into its history.
+func settled(ctx context.Context, t *testing.T, n *v1.Network) {
+	t.Helper()
+	var events int64
+	since := time.Now()
+	eventually(t, time.Minute, "the object workflow is left alone", func() error {
+		d, err := world.Temporal.DescribeWorkflowExecution(ctx, temporal.ObjectID("Network", n.Namespace, n.Name), "")
+		if err != nil {
+			return err
+		}
+		if now := d.GetWorkflowExecutionInfo().GetHistoryLength(); now != events {
+			events, since = now, time.Now()
+		}
+		if quiet := time.Since(since); quiet < 2*time.Second {
+			return fmt.Errorf("%d events, the last %s ago", events, quiet)
+		}
+		return nil
+	})
 }
 
 func gone(ctx context.Context, t *testing.T, n *v1.Network) {

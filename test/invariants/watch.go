@@ -4,12 +4,11 @@
 // every end-to-end and every chaos test runs one.
 //
 // The numbers in messages are those of the project's list: 1 nothing exists
-// twice, 2 nothing exists without an owner, 3 nothing outlives its owner, 5
-// Ready is about the current spec and a world that has it, 6 phases change
+// twice, 2 nothing exists without an owner, 3 nothing outlives its owner, 4 no
+// Shoot goes while a Cluster is on it, 5 Ready is about the current spec and a world that has it, 6 phases change
 // along their tables, 8 one writer of a Shoot at a time, 10 credentials are
 // nowhere to be read, 12 progress does not go backwards. The others are about
-// kinds and systems that are not built yet, or (4, 9) follow from what the
-// emulators refuse.
+// kinds and systems that are not built yet.
 package invariants
 
 import (

@@ -31,6 +31,10 @@ const (
 	doWake = "wake"
 	// doPreempt: a deletion is due; the operation stops and leaves what exists.
 	doPreempt = "preempt"
+	// doGone: the object is gone, without its deletion having ended, or another
+	// one has its name. A deletion that knows what exists goes on all the same:
+	// nobody else will remove it. Everything else stops.
+	doGone = "gone"
 )
 
 // listen serves the object workflow's signals, and the update verb for people
@@ -101,6 +105,11 @@ func (o *operation) steer(c control) {
 		}
 		o.cancelled = c.By
 		o.stop()
+	case doGone:
+		if step := o.report.Operation.Step; o.in.Verb != Delete || step == "" || step == waitUnused {
+			o.preempted = true
+			o.stop()
+		}
 	case doPreempt:
 		o.preempted = true
 		o.stop()

@@ -10,6 +10,7 @@ type action string
 
 const (
 	actEnd     action = "end"     // the object is gone
+	actYield   action = "yield"   // it is gone, and one without an identity has its name: the bridge starts anew for that
 	actReplace action = "replace" // another object has its name: start afresh
 	actRun     action = "run"     // run an operation
 	actSettle  action = "settle"  // nothing is due; status must say so
@@ -36,6 +37,8 @@ func decide(id, uid string, s contract.ObjectState, asked string) decision {
 			" was changed from " + id + ": put it back, all external resources are found by it"}
 	case s.ID != "" && s.ID != id:
 		return decision{action: actReplace}
+	case s.ID == "" && s.UID != "" && uid != "" && s.UID != uid:
+		return decision{action: actYield}
 	case s.Operation != nil && s.Operation.Active():
 		// Attach first: a pause, a deletion or a verb is passed on to it.
 		return decision{action: actRun, verb: Verb(s.Operation.Type)}

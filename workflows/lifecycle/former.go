@@ -2,31 +2,58 @@ package lifecycle
 
 import (
 	"errors"
+	"fmt"
 
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+	"github.com/tidbcloud/infra-orchestrator/faults"
 )
 
 // Objects that went without a deletion of ours: somebody took the finalizer
 // away. What they had stays, and nothing but their identity leads to it.
 
-// errFormer is how the wait for an operation ends that is of a former object of
-// the same name.
-var errFormer = errors.New("it is of a former object of this name")
+// formerError is how the wait for an operation ends that is of a former object
+// of the same name.
+type formerError struct{ identity string }
 
-func (o *object) former(ctx workflow.Context, r *running) bool {
-	return ctx.Err() == nil && errors.Is(r.ended.Get(ctx, nil), errFormer)
+func (e *formerError) Error() string { return "it is of a former object of this name" }
+
+// former returns the identity of the former object whose operation r is.
+func former(ctx workflow.Context, r *running) (identity string, is bool) {
+	var of *formerError
+	if ctx.Err() != nil || !errors.As(r.ended.Get(ctx, nil), &of) {
+		return "", false
+	}
+	return of.identity, true
 }
 
 // outlive stops the operation of a former object and waits for its end. This
 // object's own operation gets the next number.
-func (o *object) outlive(ctx workflow.Context, r *running) error {
-	o.warn(ctx, r.in.UID, r.id, "FormerOperation", "the operation "+r.id+" of a former object of this name ran still, and is stopped; "+
-		"what it made is left behind, tagged with the identity in its memo")
-	r.control(ctx, control{Do: doPreempt})
-	r.ended = o.attach(ctx, r.id, "")
-	return workflow.Await(ctx, r.ended.IsReady)
+func (o *object) outlive(ctx workflow.Context, r *running, identity string) error {
+	o.warn(ctx, r.in.UID, r.id, "FormerOperation", "the operation "+r.id+" of a former object of this name runs still, and is stopped; "+
+		o.leftBehind(identity))
+	r.control(ctx, control{Do: doGone})
+	ended := o.attach(ctx, r.id, "")
+	for {
+		s, err := o.read(ctx)
+		if err != nil {
+			return err
+		}
+		if s.Exists && s.UID == r.in.UID {
+			o.serve(ctx, &s, nil)
+			o.tell(ctx, s, phaseOf(s), s.ObservedGeneration, o.ready(ctx, s.Generation, false, "FormerOperation",
+				"the operation "+r.id+" of a former object of this name has to end first; terminate it in Temporal if it does not"))
+		}
+		err = workflow.Await(ctx, func() bool {
+			return ended.IsReady() || o.changed.Len() > 0 || len(o.requests) > 0 || o.leased
+		})
+		if err != nil || ended.IsReady() {
+			return err
+		}
+		o.drain()
+	}
 }
 
 // reportRemoval says what is known of an object that this workflow was for and
@@ -35,8 +62,28 @@ func (o *object) reportRemoval(ctx workflow.Context) {
 	if o.carried.UID == "" || o.carried.Removed {
 		return
 	}
-	o.warn(ctx, o.carried.UID, "removed", "RemovedByForce", o.ref.Kind+" "+o.ref.Namespace+"/"+o.ref.Name+
-		" went without its deletion having run, as when its finalizer is taken away; whatever it had is left behind: look for what is tagged with its identity "+o.ref.ID)
+	o.warn(ctx, o.carried.UID, "removed", "RemovedByForce", fmt.Sprintf(
+		"%s %s/%s went without its deletion having ended, as when its finalizer is taken away; %s",
+		o.ref.Kind, o.ref.Namespace, o.ref.Name, o.leftBehind(o.ref.ID)))
+}
+
+func (o *object) leftBehind(identity string) string {
+	return "whatever it had is left behind, tagged with its identity " + identity + ", unless an object with that identity exists again (a restore adopts it)"
+}
+
+// removed keeps in mind whether our deletion of the object has ended well.
+func (o *object) removed(s contract.ObjectState) {
+	if s.UID != o.carried.UID {
+		o.carried.Removed = false
+	}
+	if s.Deleting && s.Operation != nil && s.Operation.Type == string(Delete) && s.Operation.State == v1.OperationSucceeded {
+		o.carried.Removed = true
+	}
+}
+
+// gone says whether a fault is that the operation's own object is no more.
+func (o *operation) gone(f *faults.Fault) bool {
+	return f.Class == faults.Gone && f.Resource == o.in.Object.String()
 }
 
 // warn logs a sentence and tells it as an Event on the object with the uid,

@@ -31,6 +31,7 @@ func TestDecide(t *testing.T) {
 		{name: "deleted", state: contract.ObjectState{Exists: true, Generation: 4, ObservedGeneration: 3, Deleting: true}, action: actRun, verb: Delete},
 		{name: "deleted when new", state: contract.ObjectState{Exists: true, Generation: 2, Deleting: true}, action: actRun, verb: Delete},
 		{name: "another object of that name", state: contract.ObjectState{Exists: true, Generation: 1, ID: "other", UID: "new"}, action: actReplace},
+		{name: "another object of that name, not claimed yet", state: contract.ObjectState{Exists: true, Generation: 1, UID: "new"}, action: actYield},
 		{name: "identity changed in place", state: contract.ObjectState{Exists: true, Generation: 1, ID: "other", UID: "known"}, action: actWait, reason: "IdentityChanged"},
 		{name: "paused", state: contract.ObjectState{Exists: true, Generation: 1, Paused: true}, action: actWait, reason: "Paused"},
 		{name: "creation was cancelled", state: contract.ObjectState{Exists: true, Generation: 1, Operation: op("Create", 1, v1.OperationCancelled)},

@@ -84,14 +84,15 @@ func (o *object) look(ctx workflow.Context) (ended bool, err error) {
 		o.serve(ctx, &s, nil) // else it is attached to first, and then steered
 	}
 	d := decide(o.ref.ID, o.carried.UID, s, o.asked)
-	if d.action == actReplace || !s.Exists {
+	if !s.Exists || d.action == actReplace || d.action == actYield {
 		o.reportRemoval(ctx)
 	}
+	o.removed(s)
 	if s.ID == o.ref.ID {
 		o.carried.UID = s.UID
 	}
 	switch d.action {
-	case actEnd:
+	case actEnd, actYield:
 		return true, o.leave(ctx)
 	case actReplace:
 		return false, o.continueAs(ctx, s.ID)

@@ -35,8 +35,9 @@ func (r *running) control(ctx workflow.Context, c control) workflow.Future {
 func (o *object) operate(ctx workflow.Context, s contract.ObjectState, verb Verb) error {
 	in := Input{Object: o.ref, UID: s.UID, Verb: verb, Generation: s.Generation, DeletionPolicy: s.DeletionPolicy,
 		ForceDelete: s.ForceDelete, Minted: s.Minted && !s.Migrated, Facts: facts(s), By: s.LastManager}
-	if o.asked != "" {
-		in.By = o.by
+	asked, by := o.asked, o.by
+	if asked != "" {
+		in.By = by
 	}
 	o.asked, o.by = "", ""
 	if s.Operation != nil {
@@ -51,10 +52,11 @@ func (o *object) operate(ctx workflow.Context, s contract.ObjectState, verb Verb
 		}
 	}
 	o.watch(ctx, r)
-	switch {
-	case o.former(ctx, r):
-		return o.outlive(ctx, r)
-	case o.lost(ctx, r):
+	if identity, is := former(ctx, r); is {
+		o.asked, o.by = asked, by
+		return o.outlive(ctx, r, identity)
+	}
+	if o.lost(ctx, r) {
 		// Terminated, or reset: then it goes on under the same id.
 		r.ended = o.attach(ctx, r.id, "")
 		o.watch(ctx, r)
@@ -156,12 +158,12 @@ func (o *object) childOptions(in Input, id string) workflow.ChildWorkflowOptions
 		StaticSummary:         in.Title(),
 		Priority:              priorityOf(in),
 		TypedSearchAttributes: sdk.NewSearchAttributes(attrs...),
-		Memo:                  map[string]any{contract.MemoUID: in.UID, "identity": in.Object.ID},
+		Memo:                  map[string]any{contract.MemoUID: in.UID, contract.MemoIdentity: in.Object.ID},
 	}
 }
 
 // attach returns a future of an operation that somebody else started. With a
-// uid, one that is not for that object is errFormer.
+// uid, one that is not for that object is a formerError.
 func (o *object) attach(ctx workflow.Context, id, uid string) workflow.Future {
 	opts := workflow.ActivityOptions{TaskQueue: contract.QueueWaits, Summary: "attached to " + id,
 		StartToCloseTimeout: attachTimeout, HeartbeatTimeout: heartbeatTimeout, RetryPolicy: retryPolicy()}
@@ -174,7 +176,7 @@ func (o *object) attach(ctx workflow.Context, id, uid string) workflow.Future {
 		case err != nil:
 			set.SetError(err)
 		case end.Former:
-			set.SetError(errFormer)
+			set.SetError(&formerError{identity: end.Identity})
 		case end.Cancelled:
 			set.SetError(workflow.ErrCanceled)
 		case end.Failure != "":
@@ -216,9 +218,7 @@ func (o *object) reconsider(ctx workflow.Context, r *running) {
 	o.serve(ctx, &s, r)
 	switch {
 	case !s.Exists, s.UID != r.in.UID:
-		if r.in.Verb != Delete {
-			r.control(ctx, control{Do: doPreempt})
-		}
+		r.control(ctx, control{Do: doGone})
 		return
 	case s.Paused:
 		o.pause(ctx, s, r, true)
@@ -257,8 +257,8 @@ func (o *object) pause(ctx workflow.Context, s contract.ObjectState, r *running,
 // relay shows on the object that its operation stalls, or goes on again.
 func (o *object) relay(ctx workflow.Context, r *running, n news) {
 	s, err := o.read(ctx)
-	if err != nil || !s.Exists || s.UID != r.in.UID {
-		return
+	if err != nil || !s.Exists || s.UID != r.in.UID || n.UID != "" && n.UID != s.UID {
+		return // another object's, too: its operation may outlive it
 	}
 	if !n.Stalled {
 		o.tellRuns(ctx, s, r.in)

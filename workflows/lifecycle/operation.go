@@ -80,6 +80,10 @@ func (o *operation) begin(ctx workflow.Context) error {
 		if s, err = readSurely(sure, contract.ReadObjectInput{Ref: o.in.Object, Live: true}); err != nil {
 			return err
 		}
+		if o.in.Verb == Delete && !s.Exists { // else it would find nothing to remove, and call that done
+			o.preempted = true
+			o.stop()
+		}
 	}
 	o.minted, o.inherited = s.Minted && !s.Migrated, len(s.Resources) > 0
 	now := metav1.NewTime(workflow.Now(ctx))
@@ -117,7 +121,7 @@ func (o *operation) end(ctx workflow.Context, err error) (Result, error) {
 	case errors.Is(err, errSuperseded):
 		op.State, reason, text = v1.OperationCancelled, "Superseded", "a newer generation of the spec takes over"
 		res.State, err = Superseded, nil
-	case o.preempted:
+	case o.preempted: // what it says is read only where a deletion is why
 		op.State, reason, text = v1.OperationCancelled, "Preempted", "stopped in step "+op.Step+" for a deletion, which goes on from what exists"
 		err = workflow.ErrCanceled
 	default:

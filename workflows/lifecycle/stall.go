@@ -109,12 +109,15 @@ const signalNews = "operation"
 
 // news is the argument of signalNews.
 type news struct {
+	// UID of the object that the operation is for; older operations send none.
+	UID     string `json:"uid,omitempty"`
 	Stalled bool   `json:"stalled"`
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
 }
 
 func (o *operation) news(ctx workflow.Context, n news) {
+	n.UID = o.in.UID
 	id := temporal.ObjectID(o.in.Object.Kind, o.in.Object.Namespace, o.in.Object.Name)
 	// Not awaited: an object workflow that is away reads the status later.
 	workflow.SignalExternalWorkflow(ctx, id, "", signalNews, n)

@@ -132,6 +132,11 @@ func (o *operation) runStep(ctx workflow.Context, s Step) error {
 			return workflow.ErrCanceled
 		}
 		f := faults.FromTemporal(err)
+		if o.gone(f) {
+			o.preempted = true
+			o.mark(ctx, s, v1.StepCancelled)
+			return workflow.ErrCanceled
+		}
 		if o.passing(ctx, s, f) {
 			if err = workflow.Sleep(ctx, quietPause); err == nil || o.skips[s.Name] {
 				continue

@@ -14,10 +14,13 @@ import (
 // that never becomes a failure.
 const forever = 365 * 24 * time.Hour
 
+// waitUnused is the name of the step in which a deletion has not begun yet.
+const waitUnused = "WaitUnused"
+
 // WaitUnused is the first step of every deletion: the object waits, visibly,
 // until nothing refers to it. whom completes "waits for ...".
 func WaitUnused(in Input, whom string) Step {
-	return Step{Name: "WaitUnused", Doc: whom, Budget: forever, Run: func(ctx workflow.Context) error {
+	return Step{Name: waitUnused, Doc: whom, Budget: forever, Run: func(ctx workflow.Context) error {
 		_, err := Do(ctx, contract.WaitUnused, in.Object)
 		return err
 	}}
@@ -62,7 +65,8 @@ func Void(ctx workflow.Context, published bool, resolve func(workflow.Context) e
 	if err == nil || published || isCancelled(ctx, err) {
 		return false, err
 	}
-	if class := faults.FromTemporal(err).Class; class.Retryable() || class == faults.Auth {
+	f := faults.FromTemporal(err)
+	if f.Class.Retryable() || f.Class == faults.Auth || o.gone(f) {
 		return false, err // it says nothing of the plan
 	}
 	return true, nil

@@ -36,6 +36,7 @@ func (o *operation) undo(ctx workflow.Context) {
 		o.undos = slices.DeleteFunc(slices.Clone(o.steps), func(s Step) bool { return len(s.Undo) == 0 })
 	}
 	o.undoing = true
+	clear(o.faults) // of steps that are not tried any more
 	o.report.Operation.State, o.report.LastError = v1.OperationCancelling, nil
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	ctx, o.abandon = workflow.WithCancel(ctx)

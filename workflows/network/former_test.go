@@ -9,7 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	"github.com/tidbcloud/infra-orchestrator/api/temporal"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+	"github.com/tidbcloud/infra-orchestrator/faults"
 	"github.com/tidbcloud/infra-orchestrator/workflows/network"
 	"github.com/tidbcloud/infra-orchestrator/workflows/workflowtest"
 )
@@ -49,6 +51,91 @@ func TestADeletionOfOursIsNoRemovalByForce(t *testing.T) {
 	e.RunObject()
 	require.False(t, e.Current().Exists)
 	require.Empty(t, reasons(e))
+}
+
+// Our deletion is done, and what held the object was somebody else's finalizer.
+func TestAnObjectThatAnotherFinalizerHeldIsNotCalledRemoved(t *testing.T) {
+	e := ready(t)
+	e.Change(func(s *contract.ObjectState) {
+		s.Deleting, s.Paused = true, true
+		s.Operation = &v1.OperationStatus{ID: "network/infra/x1/delete/2.1", Type: "Delete", Generation: 2, State: v1.OperationSucceeded}
+	})
+	e.RegisterDelayedCallback(func() {
+		e.Change(func(s *contract.ObjectState) { *s = contract.ObjectState{} })
+		e.Nudge()
+	}, time.Hour)
+	e.RunObject()
+	require.Empty(t, reasons(e))
+}
+
+// What a creation was stalled by is over when it is cancelled.
+func TestCancelledStallIsNotShownWhileItIsUndone(t *testing.T) {
+	e := workflowtest.NewEnv(t, network.Kind())
+	e.Before = func(name string, _ int) error {
+		if name == contract.EnsureBucket.Name {
+			return faults.New(faults.Quota, "TooManyBuckets", "bucket x", "no more")
+		}
+		return nil
+	}
+	e.RegisterDelayedCallback(func() { e.Ask(temporal.VerbCancel) }, time.Minute)
+	e.Rest(time.Hour)
+	e.RunObject()
+	undoing := 0
+	for _, r := range e.Reports() {
+		if r.Operation.State != v1.OperationCancelling {
+			continue
+		}
+		undoing++
+		require.Nil(t, r.LastError)
+		for _, c := range r.Conditions {
+			require.False(t, c.Type == v1.ConditionStalled && c.Status == metav1.ConditionTrue, c.Message)
+		}
+	}
+	require.Positive(t, undoing)
+	require.Equal(t, v1.OperationCancelled, e.Current().Operation.State)
+}
+
+// A deletion that has not begun cannot go on without its object; one that knows
+// what exists is the only one that will ever remove it.
+func TestDeletionOfAnObjectThatIsTakenAway(t *testing.T) {
+	for name, c := range map[string]struct {
+		at   string // the activity that runs then
+		want []string
+	}{
+		"while it waits for others":  {contract.WaitUnused.Name, []string{"uid-1 RemovedByForce"}},
+		"before it is known what is": {contract.PlanNetwork.Name, []string{"uid-1 RemovedByForce"}},
+		"in its midst":               {contract.DeleteShoot.Name, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := ready(t)
+			e.Change(func(s *contract.ObjectState) { s.Deleting = true; s.Generation++ })
+			e.Before = func(activity string, times int) error {
+				if activity != c.at {
+					return nil
+				}
+				if times == 1 {
+					e.RegisterDelayedCallback(func() {
+						e.Change(func(s *contract.ObjectState) { *s = contract.ObjectState{} })
+						e.Nudge()
+					}, 0)
+				}
+				switch {
+				case activity == contract.PlanNetwork.Name:
+					return faults.New(faults.Gone, "NotFound", e.Object.String(), "it does not exist any more")
+				case times < 5:
+					return faults.New(faults.Transient, "Timeout", "", "not yet")
+				}
+				return nil
+			}
+			e.RunObject()
+			require.Equal(t, c.want, reasons(e))
+			if c.want == nil {
+				require.Contains(t, e.Journal(), contract.SweepAWS.Name, "absence is proven all the same")
+			} else {
+				require.NotContains(t, e.Journal(), contract.DeleteShoot.Name)
+			}
+		})
+	}
 }
 
 // A Velero restore makes the object anew, with the identity that it had.
