@@ -289,48 +289,6 @@ func (v *verbs) ask(ctx context.Context, w wish, verb string, armed *lab.Armed) 
 	return refused, err
 }
 
-// pause pauses and resumes. While it is paused no other step starts.
-func (v *verbs) pause(ctx context.Context, w wish, armed *lab.Armed) error {
-	refused, err := v.ask(ctx, w, temporal.VerbPause, armed)
-	if err != nil || refused != "" {
-		armed.Release()
-		if gone(v.lane, v.key) {
-			return nil // its last step had no call
-		}
-		return errors.Join(err, unless(refused == "", "pause was refused: "+refused))
-	}
-	armed.Release()
-	o, err := v.lane.Checker.Await(ctx, v.key, func(o v1.Object) bool { return o == nil || isPaused(o) || ended(o) })
-	if err != nil || o == nil {
-		return err
-	}
-	// The operation rests: what it has not begun it does not begin. What it would
-	// do takes less time than a look around.
-	trace := len(v.lane.Conductor.Trace())
-	if _, err := checker.Inventory(ctx); err != nil {
-		return err
-	}
-	for _, p := range v.lane.Conductor.Trace()[trace:] {
-		if !p.Local && strings.HasPrefix(p.WorkflowID, lab.WorkflowID(v.key)+"/") && p.Moment == hook.Before && p.Attempt == 1 && !slices.ContainsFunc(w.step.Calls, func(b lab.Boundary) bool {
-			return b.Activity == p.Activity && b.Call == p.Call
-		}) {
-			return fmt.Errorf("%s began while the object was paused", p.Activity)
-		}
-	}
-	refused, err = v.ask(ctx, w, temporal.VerbResume, armed)
-	return errors.Join(err, unless(refused == "", "resume was refused: "+refused))
-}
-
-// isPaused says that the operation, or the object, rests.
-func isPaused(o v1.Object) bool {
-	for _, kind := range []string{v1.ConditionProgressing, v1.ConditionReady} {
-		if c := apimeta.FindStatusCondition(o.Common().Conditions, kind); c != nil && c.Status == metav1.ConditionFalse && c.Reason == "Paused" {
-			return true
-		}
-	}
-	return false
-}
-
 func ended(o v1.Object) bool {
 	op := o.Common().Operation
 	return op != nil && (op.State == v1.OperationSucceeded || op.State == v1.OperationCancelled || op.State == v1.OperationFailed)

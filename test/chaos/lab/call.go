@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/tidbcloud/infra-orchestrator/test/chaos/hook"
 )
 
 // describe says what a request is, and whether it changes anything.
@@ -100,20 +102,17 @@ func digest(body []byte) string {
 }
 
 // attribute finds out which activity makes the call. Reports of status and
-// Events come from local activities, all else from others; where two could
-// have made it, none is named.
+// Events come from local activities, all else from others. Of two that run side
+// by side it is the one that is named after the system; where that is no help,
+// none is named.
 func (c *Call) attribute(conductor *Conductor) {
 	telling := c.System == Management && (strings.HasSuffix(c.Kind, "/status") || strings.HasSuffix(c.Kind, " events"))
-	found := 0
-	for _, b := range conductor.Running() {
-		if b.Local != telling {
-			continue
-		}
-		found++
-		c.Activity, c.Workflow, c.Run = b.Activity, b.Workflow, b.RunID
+	running := slices.DeleteFunc(conductor.Running(), func(b hook.Border) bool { return b.Local != telling })
+	if len(running) > 1 {
+		running = slices.DeleteFunc(running, func(b hook.Border) bool { return !strings.HasPrefix(b.Activity, string(c.System)+".") })
 	}
-	if found != 1 {
-		c.Activity, c.Workflow, c.Run = "", "", ""
+	if len(running) == 1 {
+		c.Activity, c.Workflow, c.Run = running[0].Activity, running[0].Workflow, running[0].RunID
 	}
 }
 
