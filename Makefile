@@ -52,7 +52,7 @@ bench: build ## Measure against a plain reconciler and bare Temporal (test/bench
 	cd test/bench && go build -o ../../$(BIN)/bench . && ../../$(BIN)/bench $(ARGS)
 
 .PHONY: chaos
-chaos: build ## Everything that may go wrong, at every step; about an hour. CHAOS_LANES=5, CHAOS_SEED=1, ARGS="-run TestKill"
+chaos: build ## Everything that may go wrong, at every step; about two hours. CHAOS_LANES=5, CHAOS_SEED=1, ARGS="-run TestKill"
 	cd test && CHAOS=full go test -vet=off -count=1 -timeout 150m -v ./chaos $(ARGS)
 
 .PHONY: fairness

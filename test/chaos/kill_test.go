@@ -212,6 +212,7 @@ func TestKill(t *testing.T) {
 	}
 	expect, boundaries := dryRun(t)
 	plan := &killPlan{left: maps.Clone(boundaries)}
+	maps.DeleteFunc(plan.left, func(w string, _ []lab.Boundary) bool { return !chosen(w) })
 	for w := range plan.left {
 		plan.left[w] = slices.Clone(plan.left[w])
 	}

@@ -3,7 +3,7 @@
 // systems that are away, people who ask for something at every step.
 //
 // CHAOS=full runs all of it (make chaos) and prints a table; otherwise a short
-// subset runs, chosen by CHAOS_SEED. See doc/chaos in docs/architecture.md.
+// subset runs, chosen by CHAOS_SEED. See README.md.
 package chaos
 
 import (
@@ -13,7 +13,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -61,6 +63,13 @@ func laneCount() int {
 func sample() int {
 	n, _ := strconv.Atoi(os.Getenv("CHAOS_SAMPLE"))
 	return n
+}
+
+// chosen says whether a workflow's borders and steps are to be tried: all are,
+// unless env CHAOS_OPERATIONS lists some, as in CreateCluster,DeleteCluster.
+func chosen(workflow string) bool {
+	list := os.Getenv("CHAOS_OPERATIONS")
+	return list == "" || slices.Contains(strings.Split(list, ","), workflow)
 }
 
 // sampled is a part of a list.

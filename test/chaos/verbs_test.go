@@ -81,6 +81,9 @@ func (w *wishes) count(operations ...string) (n int) {
 func allWishes(steps map[string][]lab.Step, r *rand.Rand) *wishes {
 	out := &wishes{left: map[string][]wish{}}
 	for _, operation := range slices.Sorted(keysOf(steps)) {
+		if !chosen(operation) {
+			continue
+		}
 		for _, s := range callByCall(steps[operation]) {
 			for _, ask := range asks {
 				out.left[operation] = append(out.left[operation], wish{step: s, ask: ask, annotation: len(s.Calls) == 0 || r.IntN(2) == 0})
