@@ -44,7 +44,7 @@ func decide(id, uid string, s contract.ObjectState, asked string) decision {
 		return decision{action: actRun, verb: Verb(s.Operation.Type)}
 	case s.Paused:
 		return paused(s)
-	case s.Deleting && s.Operation != nil && s.Operation.Type == string(Delete) && s.Operation.State == v1.OperationSucceeded:
+	case deletionDone(s):
 		// Ours is done; what is left waits for somebody else's finalizer.
 		return decision{action: actEnd}
 	case s.Deleting:
@@ -52,6 +52,13 @@ func decide(id, uid string, s contract.ObjectState, asked string) decision {
 	default:
 		return wanted(s, asked)
 	}
+}
+
+// deletionDone says whether our deletion of the object has ended well, so that
+// only others' finalizers can still hold it.
+func deletionDone(s contract.ObjectState) bool {
+	op := s.Operation
+	return s.Deleting && op != nil && op.Type == string(Delete) && op.State == v1.OperationSucceeded
 }
 
 // wanted brings the object to its generation.

@@ -7,7 +7,6 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
-	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/faults"
 )
 
@@ -76,7 +75,7 @@ func (o *object) removed(s contract.ObjectState) {
 	if s.UID != o.carried.UID {
 		o.carried.Removed = false
 	}
-	if s.Deleting && s.Operation != nil && s.Operation.Type == string(Delete) && s.Operation.State == v1.OperationSucceeded {
+	if deletionDone(s) {
 		o.carried.Removed = true
 	}
 }
