@@ -149,32 +149,7 @@ var learned struct {
 // that each has, and the state that each ends in.
 func dryRun(t *testing.T) (*states, map[string][]lab.Boundary) {
 	t.Helper()
-	learned.once.Do(func() {
-		l := newLane(t, "dry")
-		j := &journey{lane: l, part: "dry run", expect: newStates(), learning: true}
-		learned.expect = j.expect
-		objects := map[string][]lab.Boundary{}
-		if learned.err = j.whole(func() error {
-			// Object workflows differ with the signals that they happen to get;
-			// what they always do is what they do in a second update.
-			for _, kind := range slices.Backward(lab.Kinds) {
-				from := len(l.Conductor.Trace())
-				if err := j.update(kind); err != nil {
-					return err
-				}
-				objects[kind] = lab.Boundaries(l.Conductor.Trace()[from:])[kind]
-			}
-			return nil
-		}); learned.err != nil {
-			return
-		}
-		learned.boundaries = ours(lab.Boundaries(l.Conductor.Trace()))
-		learned.steps = lab.Steps(l.Conductor.Trace())
-		learned.calls = l.Gate.Calls()
-		for kind, all := range objects {
-			learned.boundaries[kind] = anyCall(all)
-		}
-	})
+	learned.once.Do(func() { t.Run("dry run", func(t *testing.T) { learned.err = learn(t) }) })
 	require.NoError(t, learned.err)
 	requireSteps(t, learned.steps)
 	return learned.expect, learned.boundaries
@@ -203,6 +178,35 @@ func anyCall(all []lab.Boundary) (out []lab.Boundary) {
 	return out
 }
 
+func learn(t *testing.T) error {
+	ownStack(t)
+	l := newLane(t, "dry")
+	j := &journey{lane: l, part: "dry run", expect: newStates(), learning: true}
+	learned.expect = j.expect
+	objects := map[string][]lab.Boundary{}
+	if err := j.whole(func() error {
+		// Object workflows differ with the signals that they happen to get;
+		// what they always do is what they do in a second update.
+		for _, kind := range slices.Backward(lab.Kinds) {
+			from := len(l.Conductor.Trace())
+			if err := j.update(kind); err != nil {
+				return err
+			}
+			objects[kind] = lab.Boundaries(l.Conductor.Trace()[from:])[kind]
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	learned.boundaries = ours(lab.Boundaries(l.Conductor.Trace()))
+	learned.steps = lab.Steps(l.Conductor.Trace())
+	learned.calls = l.Gate.Calls()
+	for kind, all := range objects {
+		learned.boundaries[kind] = anyCall(all)
+	}
+	return nil
+}
+
 // TestKill kills the worker at every border of every activity of every
 // operation: before the call has reached its system, and after it took effect
 // and before anybody heard of it. One run for each.
@@ -211,6 +215,7 @@ func TestKill(t *testing.T) {
 		t.Skip("part of make chaos; TestSeeded runs a few")
 	}
 	expect, boundaries := dryRun(t)
+	ownStack(t)
 	plan := &killPlan{left: maps.Clone(boundaries)}
 	maps.DeleteFunc(plan.left, func(w string, _ []lab.Boundary) bool { return !chosen(w) })
 	for w := range plan.left {

@@ -126,25 +126,32 @@ func TestLostAnswers(t *testing.T) {
 		name           string
 		times, atATime int
 	}{{"once", 1, onceAtATime}, {"3 times", 3, thriceAtATime}} {
-		var all struck
-		classes := (deep + part.atATime - 1) / part.atATime
-		side(passes(classes), func(k int) {
-			l := newLoser(part.times, func(nth int) bool { return nth%classes == k })
-			inLanes(t, "lost "+part.name, expect, func(j *journey) error {
-				j.lane.Gate.SetLose(l.lose)
-				j.before = func(string, invariants.Key) string { return "answers lost " + part.name }
-				err := j.whole(nothing)
-				j.lane.Gate.SetLose(nil)
-				all.add(j.lane.Gate.Calls(), part.times)
-				return err
-			})
+		t.Run(part.name, func(t *testing.T) {
+			ownStack(t)
+			loseAnswers(t, expect, "lost "+part.name, part.times, (deep+part.atATime-1)/part.atATime)
 		})
-		fmt.Println("lost "+part.name+":", all.String())
-		if sample() == 0 {
-			require.Empty(t, all.lacking(), "these calls never lost an answer "+part.name)
-		}
-		failUnconverged(t, "lost "+part.name)
 	}
+}
+
+// loseAnswers makes a pass for each class of an activity's calls.
+func loseAnswers(t *testing.T, expect *states, part string, times, classes int) {
+	var all struck
+	side(passes(classes), func(k int) {
+		l := newLoser(times, func(nth int) bool { return nth%classes == k })
+		inLanes(t, part, expect, func(j *journey) error {
+			j.lane.Gate.SetLose(l.lose)
+			j.before = func(string, invariants.Key) string { return "answers " + part }
+			err := j.whole(nothing)
+			j.lane.Gate.SetLose(nil)
+			all.add(j.lane.Gate.Calls(), times)
+			return err
+		})
+	})
+	fmt.Println(part+":", all.String())
+	if sample() == 0 {
+		require.Empty(t, all.lacking(), "%s: these calls never lost their answers", part)
+	}
+	failUnconverged(t, part)
 }
 
 // depth is the most different mutating calls that one activity makes.

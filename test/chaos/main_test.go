@@ -28,8 +28,8 @@ import (
 )
 
 var (
-	world   *stack.Stack
-	checker *invariants.Checker
+	world   *stack.Stack        // of the part that runs, see ownStack
+	checker *invariants.Checker // of the same
 	table   = &lab.Table{}
 	folder  string // of logs and state
 	binary  string // the chaos worker
@@ -94,31 +94,39 @@ func run(m *testing.M) int {
 	if err := buildWorker(ctx); err != nil {
 		return complain(err)
 	}
-	fmt.Printf("CHAOS_SEED=%d; the chaos worker is there after %s\n", seed, time.Since(begin).Round(100*time.Millisecond))
-	if world, err = stack.Start(ctx, folder, "--no-product", "--speed", "8"); err != nil {
-		_ = stack.PrintTail(filepath.Join(folder, "devstack.log"))
-		return complain(err)
-	}
-	fmt.Printf("devstack up after %s, state and logs in %s\n", time.Since(begin).Round(100*time.Millisecond), folder)
-	checker = invariants.Start(invariants.Options{Stack: world, Every: 5 * time.Second, Marker: lab.Marker, Violated: func(sentence string) {
-		fmt.Println("VIOLATED", sentence)
-	}})
+	fmt.Printf("CHAOS_SEED=%d; the chaos worker is there after %s; state and logs in %s\n", seed, time.Since(begin).Round(100*time.Millisecond), folder)
 	code := m.Run()
-	for _, v := range checker.Stop() {
-		fmt.Println("VIOLATED", v)
-		code = 1
-	}
 	table.Print(os.Stdout)
-	if err := world.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, "devstack:", err)
-		code = 1
-	}
 	if code == 0 {
 		_ = os.RemoveAll(folder)
 	} else {
 		fmt.Fprintf(os.Stderr, "logs are kept in %s; the same again: CHAOS_SEED=%d\n", folder, seed)
 	}
 	return code
+}
+
+// ownStack gives a test a devstack, watched by a checker, until it ends. Each
+// part has its own: one that has carried some hundred runs is slow.
+func ownStack(t *testing.T) {
+	t.Helper()
+	dir, err := os.MkdirTemp(folder, "stack-")
+	require.NoError(t, err)
+	begin := time.Now()
+	if world, err = stack.Start(t.Context(), dir, "--no-product", "--speed", "8"); err != nil {
+		_ = stack.PrintTail(filepath.Join(dir, "devstack.log"))
+		require.NoError(t, err)
+	}
+	fmt.Printf("%s: devstack up after %s\n", t.Name(), time.Since(begin).Round(100*time.Millisecond))
+	violated := func(sentence string) { fmt.Println("VIOLATED", sentence) }
+	checker = invariants.Start(invariants.Options{Stack: world, Every: 5 * time.Second, Marker: lab.Marker, Violated: violated})
+	t.Cleanup(func() {
+		for _, v := range checker.Stop() {
+			t.Error("violated: " + v)
+		}
+		if err := world.Stop(); err != nil {
+			t.Error("devstack: ", err)
+		}
+	})
 }
 
 // buildWorker builds the chaos worker; env CHAOS_WORKER names one that is built

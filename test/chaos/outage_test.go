@@ -48,6 +48,7 @@ func TestOutages(t *testing.T) {
 		t.Skip("part of make chaos")
 	}
 	expect, boundaries := dryRun(t)
+	ownStack(t)
 	l := newLane(t, "outage")
 	o := &outages{t: t, j: &journey{lane: l, part: "outage", expect: expect}, boundaries: boundaries}
 	// What stays, and what the first round deletes.

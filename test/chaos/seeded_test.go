@@ -23,6 +23,7 @@ func TestSeeded(t *testing.T) {
 	if full() {
 		t.Skip("make chaos runs everything")
 	}
+	ownStack(t)
 	golden, err := lab.Golden()
 	require.NoError(t, err)
 	r := dice()

@@ -115,12 +115,19 @@ func unlessEnded(s contract.ObjectState, v Verb, asked string) decision {
 	return decision{action: actWait, verb: v, reason: string(op.State), text: string(v) + how + " at step " + op.Step + ": " + again}
 }
 
+// Reasons of the condition Progressing after an operation that gave way to
+// another one.
+const (
+	reasonPreempted  = "Preempted"
+	reasonSuperseded = "Superseded"
+)
+
 // preempted says whether the last operation gave way to another one, rather
 // than being ended by somebody.
 func preempted(s contract.ObjectState) bool {
 	for _, c := range s.Conditions {
 		if c.Type == v1.ConditionProgressing {
-			return c.Reason == "Preempted" || c.Reason == "Superseded"
+			return c.Reason == reasonPreempted || c.Reason == reasonSuperseded
 		}
 	}
 	return false

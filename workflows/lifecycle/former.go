@@ -29,9 +29,10 @@ func former(ctx workflow.Context, r *running) (identity string, is bool) {
 }
 
 // outlive stops the operation of a former object and waits for its end. This
-// object's own operation gets the next number.
+// object's own operation gets the next number. A restored status that calls the
+// former one active is closed.
 func (o *object) outlive(ctx workflow.Context, r *running, identity string) error {
-	o.warn(ctx, r.in.UID, r.id, "FormerOperation", "the operation "+r.id+" of a former object of this name runs still, and is stopped; "+
+	o.warn(ctx, r.in.UID, r.id, "FormerOperation", "the operation "+r.id+" is of a former object of this name, and is stopped if it runs still; "+
 		o.leftBehind(identity))
 	r.control(ctx, control{Do: doGone})
 	ended := o.attach(ctx, r.id, "")
@@ -48,10 +49,16 @@ func (o *object) outlive(ctx workflow.Context, r *running, identity string) erro
 		err = workflow.Await(ctx, func() bool {
 			return ended.IsReady() || o.changed.Len() > 0 || len(o.requests) > 0 || o.leased
 		})
-		if err != nil || ended.IsReady() {
+		switch {
+		case err != nil:
 			return err
+		case !ended.IsReady():
+			o.drain()
+		case s.Operation == nil || s.Operation.ID != r.id:
+			return nil
+		default:
+			return o.closeReport(ctx, s, r, &formerError{identity: identity})
 		}
-		o.drain()
 	}
 }
 

@@ -101,7 +101,8 @@ func (o *object) lost(ctx workflow.Context, r *running) bool {
 // resume attaches to the operation that status calls active, if it does. An
 // operation's last report precedes its end, so an active one here was started
 // by an object workflow that is no more, or was terminated; either way its end
-// comes first.
+// comes first. Unless it is a former object's, whose status was restored with
+// the object.
 func (o *object) resume(ctx workflow.Context, s contract.ObjectState, in Input) *running {
 	op := s.Operation
 	if op == nil || !op.Active() {
@@ -109,7 +110,7 @@ func (o *object) resume(ctx workflow.Context, s contract.ObjectState, in Input) 
 	}
 	in.Verb, in.Generation = Verb(op.Type), op.Generation
 	in.ForceDelete = false // if it is one, starting it again does no harm
-	r := &running{in: in, id: op.ID, ended: o.attach(ctx, op.ID, "")}
+	r := &running{in: in, id: op.ID, ended: o.attach(ctx, op.ID, in.UID)}
 	o.reconsider(ctx, r)
 	return r
 }
@@ -312,11 +313,18 @@ func (o *object) finish(ctx workflow.Context, r *running) error {
 // again and again.
 func (o *object) closeReport(ctx workflow.Context, s contract.ObjectState, r *running, ended error) error {
 	state, why := v1.OperationSucceeded, "it ended without its last report"
+	var of *formerError
 	switch {
+	case errors.As(ended, &of):
+		state = v1.OperationCancelled
 	case sdk.IsCanceledError(ended):
 		state = v1.OperationCancelled
 	case ended != nil:
 		state, why = v1.OperationFailed, cause(ended)
+	}
+	reason := string(state)
+	if of != nil { // nobody has to ask for this object's own
+		reason, why = reasonSuperseded, of.Error()
 	}
 	known := s.Operation != nil && s.Operation.ID == r.id
 	if known && !s.Operation.Active() || !known && ended == nil {
@@ -333,7 +341,7 @@ func (o *object) closeReport(ctx workflow.Context, s contract.ObjectState, r *ru
 	at := now(ctx)
 	op.State, op.WaitingFor, op.FinishedAt, op.Cancellable, op.Skippable = state, "", &at, false, false
 	rep := contract.OperationReport{Ref: o.ref, UID: s.UID, Operation: op, Resources: s.Resources, Details: s.Details,
-		Conditions: withCondition(s.Conditions, metav1.Condition{Type: v1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: string(state),
+		Conditions: withCondition(s.Conditions, metav1.Condition{Type: v1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: reason,
 			Message: why, ObservedGeneration: r.in.Generation, LastTransitionTime: at}),
 		Events: []contract.Event{{Key: r.id + "/ended", Warning: state != v1.OperationSucceeded, Reason: op.Type + string(state),
 			Message: "the operation " + r.id + " ended: " + why}}}

@@ -119,10 +119,10 @@ func (o *operation) end(ctx workflow.Context, err error) (Result, error) {
 			o.event(ctx, true, "CancelledTooLate", "%s: its last step was under way when it was cancelled%s, so it is done", o.in.Title(), o.who())
 		}
 	case errors.Is(err, errSuperseded):
-		op.State, reason, text = v1.OperationCancelled, "Superseded", "a newer generation of the spec takes over"
+		op.State, reason, text = v1.OperationCancelled, reasonSuperseded, "a newer generation of the spec takes over"
 		res.State, err = Superseded, nil
 	case o.preempted: // what it says is read only where a deletion is why
-		op.State, reason, text = v1.OperationCancelled, "Preempted", "stopped in step "+op.Step+" for a deletion, which goes on from what exists"
+		op.State, reason, text = v1.OperationCancelled, reasonPreempted, "stopped in step "+op.Step+" for a deletion, which goes on from what exists"
 		err = workflow.ErrCanceled
 	default:
 		op.State, reason, err = v1.OperationCancelled, "Cancelled", workflow.ErrCanceled

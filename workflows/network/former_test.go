@@ -12,6 +12,7 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/api/temporal"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/faults"
+	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
 	"github.com/tidbcloud/infra-orchestrator/workflows/network"
 	"github.com/tidbcloud/infra-orchestrator/workflows/workflowtest"
 )
@@ -165,4 +166,39 @@ func TestAStallIsStillShownByTheNextObjectWorkflow(t *testing.T) {
 	first := e.Statuses()[0]
 	require.Equal(t, v1.PhaseFailed, first.Phase)
 	require.Equal(t, []string{"Quota", "step EnsureBucket: too many buckets"}, []string{first.Ready.Reason, first.Ready.Message})
+}
+
+// A restore that brings status back, too, may call an operation active that was
+// the former object's. It is stopped, and this object's own starts at once; the
+// former one's end says nothing of this object.
+func TestAnOperationThatARestoredStatusCallsActive(t *testing.T) {
+	for name, end := range map[string]contract.OperationEnd{
+		"runs until it is stopped": {Cancelled: true},
+		"has ended well":           {State: string(lifecycle.Succeeded)},
+		"nobody knows":             {Failure: "Temporal no longer knows it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := workflowtest.NewEnv(t, network.Kind())
+			e.OnSignalExternalWorkflow(mock.Anything, mock.Anything, mock.Anything, mock.Anything, mock.Anything).Return(nil)
+			const former = "network/infra/x1/create/1.1"
+			e.Change(func(s *contract.ObjectState) {
+				s.UID = "uid-2"
+				s.Operation = &v1.OperationStatus{ID: former, Type: "Create", Generation: 1, State: v1.OperationRunning, Step: "EnsureBucket"}
+			})
+			e.Attached = func(in contract.OperationRun) contract.OperationEnd {
+				if in.WorkflowID == former && in.UID == "uid-2" {
+					return contract.OperationEnd{Former: true, Identity: e.Object.ID}
+				}
+				return end
+			}
+			e.Rest(time.Hour)
+			e.RunObject()
+			require.Equal(t, []string{"uid-2 FormerOperation"}, reasons(e))
+			closed := e.Reports()[0]
+			require.Equal(t, former, closed.Operation.ID)
+			require.Equal(t, v1.OperationCancelled, closed.Operation.State)
+			require.Equal(t, "network/infra/x1/create/1.2", e.Current().Operation.ID)
+			require.Equal(t, v1.PhaseNormal, e.Current().Phase)
+		})
+	}
 }

@@ -38,7 +38,10 @@ func (w *World) registerManagement(r contract.Registry) {
 	fake(w, r, contract.PlanCluster, func(contract.ObjectRef) contract.ClusterPlan { return w.Cluster })
 	fake(w, r, contract.FetchNetworkConfig, func(contract.ConfigQuery) contract.ConfigRef { return contract.ConfigRef{Hash: "n"} })
 	fake(w, r, contract.FetchClusterConfig, func(contract.ConfigQuery) contract.ConfigRef { return contract.ConfigRef{Hash: "c"} })
-	fake(w, r, contract.WaitOperation, func(contract.OperationRun) contract.OperationEnd {
+	fake(w, r, contract.WaitOperation, func(in contract.OperationRun) contract.OperationEnd {
+		if w.Attached != nil {
+			return w.Attached(in)
+		}
 		return contract.OperationEnd{Failure: "terminated"}
 	})
 }

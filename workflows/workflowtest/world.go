@@ -35,6 +35,9 @@ type World struct {
 	Allocate func(contract.AllocateWorkerPoolsInput) contract.WorkerPools
 	// Left is what sweeps find.
 	Left []v1.Resource
+	// Attached, when set, says how an operation ends that is waited for because
+	// it runs already; otherwise it was terminated.
+	Attached func(contract.OperationRun) contract.OperationEnd
 	// Before runs before each activity that is not a telling, with its name and
 	// how often it ran; its error fails the activity.
 	Before func(activity string, times int) error
