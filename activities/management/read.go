@@ -1,7 +1,6 @@
 package management
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -99,14 +98,7 @@ func holds(o v1.Object, h contract.Holder) bool {
 	case op.ID == h.Operation:
 		return op.Active()
 	}
-	return !later(op.ID, h.Operation)
-}
-
-// later says whether operation a ran after b. Both are of one object.
-func later(a, b string) bool {
-	generationA, attemptA := temporal.OperationNumber(a)
-	generationB, attemptB := temporal.OperationNumber(b)
-	return cmp.Or(cmp.Compare(generationA, generationB), cmp.Compare(attemptA, attemptB)) > 0
+	return !temporal.LaterOperation(op.ID, h.Operation)
 }
 
 func stateOf(o v1.Object) (contract.ObjectState, error) {

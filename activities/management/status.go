@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	"github.com/tidbcloud/infra-orchestrator/api/temporal"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/faults"
 )
@@ -35,7 +36,7 @@ func (a *Activities) ApplyObjectStatus(ctx context.Context, in contract.ObjectSt
 	if len(in.Leases) > 0 {
 		status["leases"] = in.Leases
 	}
-	if err := a.applyStatus(ctx, in.Ref, in.UID, ownerObject, status); err != nil {
+	if err := a.applyStatus(ctx, in.Ref, in.UID, ownerObject, status, nil); err != nil {
 		return contract.None{}, err
 	}
 	return contract.None{}, a.report(ctx, in.Ref, in.UID, in.Events)
@@ -43,7 +44,8 @@ func (a *Activities) ApplyObjectStatus(ctx context.Context, in contract.ObjectSt
 
 // ApplyOperationStatus writes what the operation workflow owns: operation
 // (without waitingFor), lastError, resources, the kind's own fields, and its
-// conditions.
+// conditions. An operation that a later one has followed gets a Gone fault of
+// the object: it was reset in Temporal, and must end.
 func (a *Activities) ApplyOperationStatus(ctx context.Context, in contract.OperationReport) (contract.None, error) {
 	status := map[string]any{}
 	for k, v := range in.Details {
@@ -60,10 +62,22 @@ func (a *Activities) ApplyOperationStatus(ctx context.Context, in contract.Opera
 	if conditions := operationConditions(in.Conditions); len(conditions) > 0 {
 		status["conditions"] = conditions
 	}
-	if err := a.applyStatus(ctx, in.Ref, in.UID, ownerOperation, status); err != nil {
+	latest := func(o v1.Object) error { return outdated(in.Ref, in.Operation, o.Common().Operation) }
+	if err := a.applyStatus(ctx, in.Ref, in.UID, ownerOperation, status, latest); err != nil {
 		return contract.None{}, err
 	}
 	return contract.None{}, a.report(ctx, in.Ref, in.UID, in.Events)
+}
+
+// outdated refuses the report of an operation that a later one has followed. A
+// status that was restored with its object may name one with a higher number,
+// which is older all the same.
+func outdated(ref contract.ObjectRef, reports v1.OperationStatus, told *v1.OperationStatus) error {
+	if told == nil || !temporal.LaterOperation(told.ID, reports.ID) || told.StartedAt == nil || reports.StartedAt == nil ||
+		!told.StartedAt.After(reports.StartedAt.Time) {
+		return nil
+	}
+	return faults.New(faults.Gone, "Outdated", ref.String(), "operation %s has been followed by %s", reports.ID, told.ID)
 }
 
 func operationConditions(in []metav1.Condition) (out []metav1.Condition) {
@@ -86,7 +100,10 @@ func operationConditions(in []metav1.Condition) (out []metav1.Condition) {
 // what was read, and the resource version makes sure that it was that object.
 // The first look is at the cache, and at what this process wrote last; a stale
 // one costs a second look.
-func (a *Activities) applyStatus(ctx context.Context, ref contract.ObjectRef, uid string, owner client.FieldOwner, status map[string]any) error {
+//
+// accept, unless nil, may refuse to write, going by the object as it is.
+func (a *Activities) applyStatus(ctx context.Context, ref contract.ObjectRef, uid string, owner client.FieldOwner, status map[string]any,
+	accept func(v1.Object) error) error {
 	u, err := statusObject(ref, uid, status)
 	if err != nil {
 		return err
@@ -104,6 +121,11 @@ func (a *Activities) applyStatus(ctx context.Context, ref contract.ObjectRef, ui
 				return nil
 			}
 			continue
+		}
+		if accept != nil {
+			if err := accept(o); err != nil {
+				return err
+			}
 		}
 		u.SetResourceVersion(o.GetResourceVersion())
 		if look == 0 {
@@ -216,5 +238,5 @@ func (t Teller) tell(ctx context.Context, object contract.ObjectRef, sentence st
 	if sentence != "" {
 		status["operation"] = map[string]any{"waitingFor": cut(sentence, 500)}
 	}
-	return t.Activities.applyStatus(ctx, object, string(o.GetUID()), ownerWait, status)
+	return t.Activities.applyStatus(ctx, object, string(o.GetUID()), ownerWait, status, nil)
 }

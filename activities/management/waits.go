@@ -186,7 +186,7 @@ func (a *Activities) tellUsers(ctx context.Context, ref contract.ObjectRef, user
 	if conditions := userConditions(o, ref.Kind, users); len(conditions) > 0 {
 		status["conditions"] = conditions
 	}
-	return a.applyStatus(ctx, ref, string(o.GetUID()), ownerUnused, status)
+	return a.applyStatus(ctx, ref, string(o.GetUID()), ownerUnused, status, nil)
 }
 
 func userConditions(o v1.Object, kind string, users []string) (out []metav1.Condition) {

@@ -4,6 +4,7 @@
 package temporal
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -54,6 +55,13 @@ func OperationNumber(operationID string) (generation, attempt int64) {
 		return 0, 0
 	}
 	return generation, attempt
+}
+
+// LaterOperation says whether operation a ran after b, both of one object.
+func LaterOperation(a, b string) bool {
+	generationA, attemptA := OperationNumber(a)
+	generationB, attemptB := OperationNumber(b)
+	return cmp.Or(cmp.Compare(generationA, generationB), cmp.Compare(attemptA, attemptB)) > 0
 }
 
 // Search attributes. All are of type Keyword.

@@ -40,6 +40,15 @@ func onCall(t *testing.T) {
 	require.Equal(t, "operator", n2.Status.LastError.Owner)
 	require.Contains(t, n2.Status.LastError.Hint, "grant the Provider")
 
+	eventually(t, 30*time.Second, "lists in the Temporal UI show it, too", func() error {
+		query := fmt.Sprintf("InfraPhase = %q AND InfraFaultClass = %q AND WorkflowId = %q", v1.PhaseFailed, "Auth", n2.Status.Operation.ID)
+		found, err := world.Workflows(ctx, query)
+		if err == nil && len(found) != 1 {
+			err = fmt.Errorf("%d match %s", len(found), query)
+		}
+		return err
+	})
+
 	t.Log("skip is refused, retry with the wrong step too, retry goes on")
 	out, err := infractl("skip", "network", "n2")
 	require.ErrorContains(t, err, "cannot be skipped", out)
@@ -79,9 +88,7 @@ func onCall(t *testing.T) {
 	ready := meta.FindStatusCondition(n2.Status.Conditions, v1.ConditionReady)
 	require.Contains(t, ready.Message, "ended")
 	require.Contains(t, ready.Message, "retry")
-	_, err = infractl("retry", "network", "n2")
-	require.NoError(t, err)
-	until(ctx, t, n2, func() bool { return isReady(n2) })
+	resetAfterTerminate(ctx, t, n2)
 
 	idleCostsNothing(ctx, t, n2)
 	newCredentialsWakeIt(ctx, t, n2)
@@ -99,6 +106,10 @@ func newCredentialsWakeIt(ctx context.Context, t *testing.T, n *v1.Network) {
 	annotate(ctx, t, n, v1.AnnotationOperation, temporal.VerbReconcile)
 	until(ctx, t, n, func() bool { return n.Status.Operation.State == v1.OperationBlocked })
 	require.Equal(t, "Auth", n.Status.LastError.Class)
+	started := n.Status.Operation.ID
+	resetByHand(ctx, t, started) // nothing is lost by that
+	until(ctx, t, n, func() bool { return n.Status.Operation.State == v1.OperationBlocked && n.Status.Phase == v1.PhaseUpdating })
+	require.Equal(t, started, n.Status.Operation.ID)
 	require.NoError(t, world.RemoveFault(ctx, fault))
 	p := provider()
 	require.NoError(t, world.Kube.Get(ctx, client.ObjectKeyFromObject(p), p))

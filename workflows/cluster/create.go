@@ -25,9 +25,9 @@ func UpdateCluster(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, 
 func (c *cluster) ensureSteps() []lifecycle.Step {
 	return []lifecycle.Step{
 		{Name: "WaitNetwork", Doc: "the Network to be ready", Budget: 24 * time.Hour, Run: c.waitNetwork},
-		{Name: "Preflight", Doc: "check spec, references and credentials", Budget: 2 * time.Minute, Run: c.preflight},
+		{Name: "Preflight", Doc: "check spec, references and credentials", Budget: 2 * time.Minute, Run: c.preflight, Recall: []lifecycle.Step{c.inspectStep()}},
 		{Name: "AcquireLease", Doc: "keep the Network awake", Run: c.acquireLease, Undo: []lifecycle.Step{
-			{Name: "ReleaseLease", Doc: "the Network may sleep again", Run: c.releaseLease}}},
+			{Name: "ReleaseLease", Doc: "the Network may sleep again", Run: lifecycle.Unless(&c.void, c.releaseLease)}}},
 		{Name: "FetchConfig", Doc: "ask the config-service for this version's configuration", Run: c.fetchConfig},
 		{Name: "EnsureKey", Doc: "KMS key and alias", Run: c.ensureKey, Undo: c.remove(key)},
 		{Name: "EnsureRole", Doc: "IAM role for the database's pods", Run: c.ensureRole, Undo: c.remove(role)},
@@ -131,7 +131,7 @@ func (c *cluster) ensureRootPassword(ctx workflow.Context) error {
 	if c.plan.RootPasswordSecret == "" {
 		return nil
 	}
-	_, err := lifecycle.Do(ctx, contract.EnsureRootPassword, c.database())
+	_, err := lifecycle.Do(lifecycle.About(ctx, keyDatabase), contract.EnsureRootPassword, c.database())
 	return err
 }
 

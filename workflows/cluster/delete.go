@@ -20,13 +20,17 @@ func DeleteCluster(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, 
 const usedBy = "everything that uses the Cluster to be gone"
 
 func (c *cluster) deleteSteps() []lifecycle.Step {
-	all := []lifecycle.Step{{Name: "Inspect", Doc: "see what exists", Budget: 2 * time.Minute, Run: c.inspect}}
+	all := []lifecycle.Step{c.inspectStep()}
 	for _, one := range []part{backupPolicy, dnsRecords, endpointService, loadBalancer, database, namespace, storageClasses, workerPools, role, key} {
 		all = append(all, c.remove(one)...)
 	}
 	return append(all,
 		lifecycle.Step{Name: "ProveAbsence", Doc: "look for anything that still carries the identity", Run: lifecycle.Unless(&c.void, c.proveAbsence)},
 		lifecycle.Step{Name: "ReleaseLease", Doc: "the Network may sleep again", Run: lifecycle.Unless(&c.void, c.releaseLease)})
+}
+
+func (c *cluster) inspectStep() lifecycle.Step {
+	return lifecycle.Step{Name: "Inspect", Doc: "see what exists", Budget: 2 * time.Minute, Run: c.inspect}
 }
 
 // part is a piece of a Cluster that is made and removed as a whole.

@@ -36,7 +36,7 @@ func (c *cluster) ensureWorkerPools(ctx workflow.Context) error {
 }
 
 func (c *cluster) waitWorkerPools(ctx workflow.Context) error {
-	if _, err := lifecycle.WaitShoot(ctx, contract.WaitShootReady, c.shootInput()); err != nil {
+	if _, err := lifecycle.WaitShoot(lifecycle.About(ctx, keyPools), contract.WaitShootReady, c.shootInput()); err != nil {
 		return err
 	}
 	lifecycle.SetCondition(ctx, v1.ConditionInfrastructureReady, true, "Ready", "key, role and machines exist")
@@ -59,7 +59,7 @@ func (c *cluster) retireWorkerPools(ctx workflow.Context) error {
 	if err := lifecycle.Publish(ctx, fieldPools, poolStatus(contract.WorkerPools{Pools: c.workers.Pools}, nil)); err != nil {
 		return err
 	}
-	if _, err := lifecycle.WaitShoot(ctx, contract.WaitShootReady, c.shootInput()); err != nil {
+	if _, err := lifecycle.WaitShoot(lifecycle.About(ctx, keyPools), contract.WaitShootReady, c.shootInput()); err != nil {
 		return err
 	}
 	return c.waitDatabaseReady(ctx)

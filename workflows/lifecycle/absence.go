@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.temporal.io/sdk/workflow"
@@ -53,9 +54,7 @@ func retain(ctx workflow.Context) error {
 	for i := range all {
 		all[i].State = v1.ResourceRetained
 	}
-	if len(all) > 0 {
-		Tell(ctx, true, "Retained", "deletionPolicy Retain keeps: %s", Names(all))
-	}
+	tellAll(ctx, "Retained", "deletionPolicy Retain keeps", all)
 	return nil
 }
 
@@ -68,17 +67,32 @@ func leaveBehind(ctx workflow.Context) error {
 			all[i].State = v1.ResourceOrphaned
 		}
 	}
-	if len(all) > 0 {
-		Tell(ctx, true, "LeftBehind", "force-delete leaves behind, for somebody to remove: %s", Names(all))
-	}
+	tellAll(ctx, "LeftBehind", "force-delete leaves behind, for somebody to remove", all)
 	return nil
+}
+
+// How many resources a sentence names, and an Event, which holds 1,024 bytes:
+// an ARN has a hundred or more.
+const (
+	mostNames = 10
+	perEvent  = 5
+)
+
+// tellAll lists resources in Events, since the ledger goes with the object, and
+// says how to find what a call has made whose answer never came.
+func tellAll(ctx workflow.Context, reason, what string, all []v1.Resource) {
+	id := operationOf(ctx).in.Object.ID
+	for some := range slices.Chunk(all, perEvent) {
+		Tell(ctx, true, reason, "%s: %s", what, Names(some))
+	}
+	Tell(ctx, true, reason, "%s: whatever is tagged %s=%s (%d in the ledger)", what, v1.AnnotationID, id, len(all))
 }
 
 // Names lists resources for a sentence, at most ten.
 func Names(rs []v1.Resource) string {
 	var names []string
 	for i, r := range rs {
-		if i == 10 {
+		if i == mostNames {
 			names = append(names, fmt.Sprintf("and %d more", len(rs)-i))
 			break
 		}

@@ -154,7 +154,12 @@ func (o *operation) hold(ctx workflow.Context, s Step) error {
 	if err := workflow.Await(ctx, func() bool { return !o.paused }); err != nil {
 		return err
 	}
-	o.condition(ctx, v1.ConditionProgressing, metav1.ConditionTrue, s.Name, s.Doc)
+	o.quietSince[s.Name] = workflow.Now(ctx)
+	if other, is := o.stalledStep(); is {
+		o.show(ctx, other)
+	} else {
+		o.condition(ctx, v1.ConditionProgressing, metav1.ConditionTrue, s.Name, s.Doc)
+	}
 	o.publish(ctx, false)
 	return nil
 }

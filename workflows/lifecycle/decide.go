@@ -70,8 +70,8 @@ func wanted(s contract.ObjectState, asked string) decision {
 		return unlessEnded(s, Update, asked)
 	case asked != "":
 		return decision{action: actRun, verb: Update}
-	case op != nil && op.Type == string(Update) && op.State == v1.OperationFailed && op.Generation == s.Generation:
-		return unlessEnded(s, Update, "") // a reconcile that was ended from outside, midway
+	case op != nil && op.Type == string(Update) && (op.State == v1.OperationFailed || op.State == v1.OperationCancelled) && op.Generation == s.Generation:
+		return unlessEnded(s, Update, "") // a reconcile that was ended midway
 	default:
 		return decision{action: actSettle, reason: "Ready"}
 	}
@@ -112,7 +112,7 @@ func unlessEnded(s contract.ObjectState, v Verb, asked string) decision {
 			}
 		}
 	}
-	return decision{action: actWait, verb: v, reason: string(op.State), text: string(v) + how + " at step " + op.Step + ": " + again}
+	return decision{action: actWait, verb: v, reason: string(op.State), text: string(v) + how + " at step " + op.Step + ": " + again(v)}
 }
 
 // Reasons of the condition Progressing after an operation that gave way to

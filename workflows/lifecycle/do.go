@@ -64,13 +64,13 @@ func retryPolicy() *temporal.RetryPolicy {
 const tellTimeout = 10 * time.Second
 
 // tell runs a short local activity; a failure is not repeated, only reported.
-func tell[In any](ctx workflow.Context, a contract.Activity[In, contract.None], in In) bool {
+func tell[In any](ctx workflow.Context, a contract.Activity[In, contract.None], in In) error {
 	o := workflow.LocalActivityOptions{ScheduleToCloseTimeout: tellTimeout, RetryPolicy: retryPolicy()}
 	err := workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, o), a.Name, in).Get(ctx, nil)
 	if err != nil && !temporal.IsCanceledError(err) {
 		workflow.GetLogger(ctx).Warn("status not told, the next report carries it", "error", err)
 	}
-	return err == nil
+	return err
 }
 
 // must runs a short activity until it works: locally at first, since that is

@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	"github.com/tidbcloud/infra-orchestrator/api/temporal"
 )
 
 // leases is what a keeper has granted and what waits, in the order of asking.
@@ -32,12 +33,14 @@ func (l *leases) acquire(in contract.LeaseRequest, now metav1.Time) (granted boo
 	return find(l.Granted, in) >= 0
 }
 
-// release takes a lease, or a request that waits, away.
+// release takes a lease, or a request that waits, away; but not what a later
+// operation of the same object has taken over: the answer to whoever asks may
+// have been on its way for long.
 func (l *leases) release(in contract.LeaseRequest, now metav1.Time) {
-	if at := find(l.Granted, in); at >= 0 {
+	if at := find(l.Granted, in); at >= 0 && !temporal.LaterOperation(l.Granted[at].Holder.Operation, in.Holder.Operation) {
 		l.Granted = slices.Delete(l.Granted, at, at+1)
 	}
-	if at := find(l.Waiting, in); at >= 0 {
+	if at := find(l.Waiting, in); at >= 0 && !temporal.LaterOperation(l.Waiting[at].Holder.Operation, in.Holder.Operation) {
 		l.Waiting = slices.Delete(l.Waiting, at, at+1)
 	}
 	l.grant(now)

@@ -81,3 +81,18 @@ func TestLeasesNewerOperationOfTheSameHolder(t *testing.T) {
 	assert.Equal(t, newer.Holder.Operation, l.Granted[0].Holder.Operation)
 	assert.Empty(t, l.sweep([]int{0}, []contract.Holder{old.Holder}, now), "what was asked about the older one does not hit the newer")
 }
+
+// The worker that was to release it was slow, and the operation terminated: by
+// now the lock is the next operation's.
+func TestLeasesLateRelease(t *testing.T) {
+	now := metav1.NewTime(time.Unix(100, 0))
+	var l leases
+	first, second, other := lease("shoot", "a", false), lease("shoot", "a", false), lease("shoot", "b", false)
+	first.Holder.Operation, second.Holder.Operation, other.Holder.Operation = "cluster/x/a/update/4.1", "cluster/x/a/update/4.2", "cluster/x/b/create/1.1"
+	assert.True(t, l.acquire(first, now))
+	assert.True(t, l.acquire(second, now))
+	l.release(first, now)
+	assert.False(t, l.acquire(other, now), "it is held")
+	l.release(second, now)
+	assert.True(t, l.holds(other))
+}

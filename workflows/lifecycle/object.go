@@ -213,6 +213,9 @@ func (o *object) tell(ctx workflow.Context, s contract.ObjectState, phase v1.Pha
 		in.Clusters, in.Leases = o.kept(s)
 	}
 	if told(s, in) {
+		if has, ok := workflow.GetTypedSearchAttributes(ctx).GetKeyword(temporal.AttrPhase); !ok || has != string(phase) {
+			showPhase(ctx, phase) // a run that began anew
+		}
 		return
 	}
 	if s.Ready != nil && s.Ready.Status == ready.Status {
@@ -221,6 +224,10 @@ func (o *object) tell(ctx workflow.Context, s contract.ObjectState, phase v1.Pha
 	if _, err := must(ctx, contract.ApplyObjectStatus, in); err != nil {
 		workflow.GetLogger(ctx).Error("status not told", "object", o.ref.String(), "error", err)
 	}
+	showPhase(ctx, phase)
+}
+
+func showPhase(ctx workflow.Context, phase v1.Phase) {
 	up := temporal.AttrPhase.ValueSet(string(phase))
 	if err := workflow.UpsertTypedSearchAttributes(ctx, up); err != nil {
 		workflow.GetLogger(ctx).Warn("search attributes not set", "error", err)

@@ -20,6 +20,9 @@ type running struct {
 	in    Input
 	id    string
 	ended workflow.Future
+	// known: status names it as the active one, so that the next run of the
+	// object's workflow finds it there.
+	known bool
 	// paused is what the operation was last told: nil when that is unknown.
 	paused *bool
 }
@@ -51,7 +54,9 @@ func (o *object) operate(ctx workflow.Context, s contract.ObjectState, verb Verb
 			return err
 		}
 	}
-	o.watch(ctx, r)
+	if over, err := o.watch(ctx, r); !over {
+		return err
+	}
 	if identity, is := former(ctx, r); is {
 		o.asked, o.by = asked, by
 		return o.outlive(ctx, r, identity)
@@ -59,7 +64,9 @@ func (o *object) operate(ctx workflow.Context, s contract.ObjectState, verb Verb
 	if o.lost(ctx, r) {
 		// Terminated, or reset: then it goes on under the same id.
 		r.ended = o.attach(ctx, r.id, "")
-		o.watch(ctx, r)
+		if over, err := o.watch(ctx, r); !over {
+			return err
+		}
 	}
 	return o.finish(ctx, r)
 }
@@ -124,7 +131,9 @@ func (o *object) start(ctx workflow.Context, in Input) (*running, error) {
 	id := temporal.ObjectID(o.ref.Kind, o.ref.Namespace, o.ref.Name)
 	r := &running{in: in, id: temporal.OperationID(id, string(in.Verb), in.Generation, o.carried.Operations)}
 	r.paused = new(bool)
-	child := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(ctx, o.childOptions(in, r.id)), o.kind.OperationType(in.Verb), in)
+	// Whoever cancels the object's workflow in Temporal ends that, and no operation.
+	apart, _ := workflow.NewDisconnectedContext(ctx)
+	child := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(apart, o.childOptions(in, r.id)), o.kind.OperationType(in.Verb), in)
 	err := child.GetChildWorkflowExecution().Get(ctx, nil)
 	var already *sdk.ChildWorkflowExecutionAlreadyStartedError
 	switch {
@@ -189,14 +198,21 @@ func (o *object) attach(ctx workflow.Context, id, uid string) workflow.Future {
 	return f
 }
 
-// watch serves signals and verbs until the operation has ended.
-func (o *object) watch(ctx workflow.Context, r *running) {
+// watch serves signals and verbs until the operation is over. It returns false
+// when this run ends before: cancelled, or with a history that has grown long,
+// as when the operation waits for weeks; then the next run attaches to it.
+func (o *object) watch(ctx workflow.Context, r *running) (over bool, err error) {
 	for {
 		_ = workflow.Await(ctx, func() bool {
-			return r.ended.IsReady() || o.changed.Len() > 0 || o.news.Len() > 0 || len(o.requests) > 0 || o.leased
+			return r.ended.IsReady() || o.changed.Len() > 0 || o.news.Len() > 0 || len(o.requests) > 0 || o.leased || r.known && outgrown(ctx)
 		})
-		if r.ended.IsReady() || ctx.Err() != nil {
-			return
+		switch {
+		case ctx.Err() != nil:
+			return false, ctx.Err()
+		case r.ended.IsReady():
+			return true, nil
+		case r.known && outgrown(ctx) && !o.drain():
+			return false, o.continueAs(ctx, o.ref.ID)
 		}
 		var n news
 		if o.news.ReceiveAsync(&n) {
@@ -208,6 +224,11 @@ func (o *object) watch(ctx workflow.Context, r *running) {
 	}
 }
 
+// outgrown says whether a run should end although its operation has not.
+func outgrown(ctx workflow.Context) bool {
+	return workflow.GetInfo(ctx).GetContinueAsNewSuggested() && workflow.AllHandlersFinished(ctx)
+}
+
 // reconsider looks at the object again while its operation runs: verbs are
 // answered, a deletion preempts anything else, a new generation wakes a stalled
 // operation, and a pause is passed on.
@@ -217,6 +238,7 @@ func (o *object) reconsider(ctx workflow.Context, r *running) {
 		return
 	}
 	o.serve(ctx, &s, r)
+	r.known = s.Operation != nil && s.Operation.ID == r.id && s.Operation.Active()
 	switch {
 	case !s.Exists, s.UID != r.in.UID:
 		r.control(ctx, control{Do: doGone})
@@ -269,7 +291,12 @@ func (o *object) relay(ctx workflow.Context, r *running, n news) {
 }
 
 // again is what people can do about an operation that was ended.
-const again = "ask for retry or change the spec, and it starts again from what exists; or delete the object"
+func again(v Verb) string {
+	if v == Delete {
+		return "ask for retry, and it goes on from what exists; the object stays until then"
+	}
+	return "ask for retry or change the spec, and it starts again from what exists; or delete the object"
+}
 
 // finish tells how an operation ended.
 func (o *object) finish(ctx workflow.Context, r *running) error {
@@ -300,9 +327,9 @@ func (o *object) finish(ctx workflow.Context, r *running) error {
 		// Superseded, deleted or preempted: the next look says what is due.
 	case preempted(s):
 	case sdk.IsCanceledError(err):
-		o.tell(ctx, s, v1.PhaseFailed, s.ObservedGeneration, o.ready(ctx, s.Generation, false, "Cancelled", r.in.Title()+" was cancelled: "+again))
+		o.tell(ctx, s, v1.PhaseFailed, s.ObservedGeneration, o.ready(ctx, s.Generation, false, "Cancelled", r.in.Title()+" was cancelled: "+again(r.in.Verb)))
 	default:
-		o.tell(ctx, s, v1.PhaseFailed, s.ObservedGeneration, o.ready(ctx, s.Generation, false, "OperationFailed", r.in.Title()+" ended: "+cause(err)+"; "+again))
+		o.tell(ctx, s, v1.PhaseFailed, s.ObservedGeneration, o.ready(ctx, s.Generation, false, "OperationFailed", r.in.Title()+" ended: "+cause(err)+"; "+again(r.in.Verb)))
 	}
 	return nil
 }

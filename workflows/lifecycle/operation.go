@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	"github.com/tidbcloud/infra-orchestrator/api/temporal"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 )
 
@@ -23,6 +24,7 @@ type operation struct {
 	report contract.OperationReport
 	lock   workflow.Mutex  // one report at a time, so that none overtakes another
 	waited map[string]bool // names of the steps that have waited for something
+	phase  string          // of the object, when it was started
 	told   time.Time       // when the last report was sent
 	untold bool            // a step has begun since
 
@@ -35,15 +37,18 @@ type operation struct {
 	// stalls counts how often a step has stalled; skips holds those that somebody
 	// asked to leave out; stops what ends a running step.
 	stalls map[string]int
-	faults map[string]*v1.LastError // of the steps that are stalled now
-	events int                      // so far, for their keys
-	skips  map[string]bool
-	stops  map[string]workflow.CancelFunc
+	faults map[string]*stalled // of the steps that are stalled now
+	// quietSince is from when on a step's passing failures are nobody's business.
+	quietSince map[string]time.Time
+	events     int // so far, for their keys
+	skips      map[string]bool
+	stops      map[string]workflow.CancelFunc
 
 	cancel    workflow.CancelFunc // ends the steps
 	cancelled string              // who asked for it, if a verb did
 	preempted bool                // by a deletion: nothing is undone here
 	undos     []Step              // newest last
+	recall    []Step              // before them, see Step.Recall
 	undoing   bool
 	abandon   workflow.CancelFunc // ends the undoing
 	undone    string              // what became of it, for people
@@ -53,8 +58,12 @@ type operation struct {
 // stall handling. It returns an error only when it was cancelled.
 func Run(ctx workflow.Context, in Input, steps ...Step) (Result, error) {
 	o := &operation{in: in, steps: flatten(steps), lock: workflow.NewMutex(ctx),
-		stalls: map[string]int{}, faults: map[string]*v1.LastError{}, waited: map[string]bool{}, skips: map[string]bool{}, stops: map[string]workflow.CancelFunc{}}
+		stalls: map[string]int{}, faults: map[string]*stalled{}, quietSince: map[string]time.Time{},
+		waited: map[string]bool{}, skips: map[string]bool{}, stops: map[string]workflow.CancelFunc{}}
 	ctx = workflow.WithValue(ctx, operationKey, o)
+	if in.Verb == Delete {
+		ctx = o.uncancelled(ctx)
+	}
 	ctx, o.cancel = workflow.WithCancel(ctx)
 	if err := o.listen(ctx); err != nil {
 		return Result{}, err
@@ -67,6 +76,22 @@ func Run(ctx workflow.Context, in Input, steps ...Step) (Result, error) {
 		o.undo(ctx)
 	}
 	return o.end(ctx, err)
+}
+
+// uncancelled keeps "Request Cancellation" in Temporal from a deletion, as the
+// verb cancel is refused, too: half of the object is gone already.
+func (o *operation) uncancelled(ctx workflow.Context) workflow.Context {
+	apart, _ := workflow.NewDisconnectedContext(ctx)
+	workflow.Go(apart, func(apart workflow.Context) {
+		begun := func() bool { return o.report.Operation.ID != "" }
+		if workflow.Await(apart, func() bool { return ctx.Err() != nil && begun() }) != nil {
+			return
+		}
+		_, refused := allowCancel(view{active: true, verb: Delete})
+		o.event(apart, true, "CancelRefused", "%s was asked in Temporal to cancel: refused, %s", o.in.Title(), refused)
+		o.publish(apart, false)
+	})
+	return apart
 }
 
 // begin reads what earlier operations have published, so that this one goes on
@@ -93,6 +118,10 @@ func (o *operation) begin(ctx workflow.Context) error {
 			ID: workflow.GetInfo(ctx).WorkflowExecution.ID, Type: string(o.in.Verb), Generation: o.in.Generation,
 			State: v1.OperationRunning, StartedAt: &now, Attempts: 1,
 		},
+	}
+	o.phase, _ = workflow.GetTypedSearchAttributes(ctx).GetKeyword(temporal.AttrPhase)
+	for _, s := range o.steps {
+		o.recall = append(o.recall, s.Recall...)
 	}
 	o.list(o.steps)
 	o.event(ctx, false, string(o.in.Verb)+"Started", "%s", o.in.Title())

@@ -30,10 +30,11 @@ func (o *operation) mark(ctx workflow.Context, s Step, state v1.StepState) {
 		if st.StartedAt == nil {
 			st.StartedAt = &now
 		}
-		op.Step, op.StepStartedAt, op.WaitingFor = s.Name, st.StartedAt, ""
-		op.Cancellable, op.Skippable = o.in.Verb != Delete, s.Skippable
-		o.condition(ctx, v1.ConditionProgressing, metav1.ConditionTrue, s.Name, s.Doc)
-		if len(o.faults) == 0 { // else a step beside it is stalled
+		op.WaitingFor = ""
+		if len(o.faults) == 0 { // else a step beside it is stalled, and that is what people must see
+			op.Step, op.StepStartedAt = s.Name, st.StartedAt
+			op.Cancellable, op.Skippable = o.in.Verb != Delete, s.Skippable
+			o.condition(ctx, v1.ConditionProgressing, metav1.ConditionTrue, s.Name, s.Doc)
 			o.condition(ctx, v1.ConditionStalled, metav1.ConditionFalse, "Progressing", "nothing to mend")
 		}
 	default:
@@ -58,16 +59,17 @@ func (o *operation) mark(ctx workflow.Context, s Step, state v1.StepState) {
 // do each step takes seconds, and that is no time to write more (test/bench).
 const freshEnough = 30 * time.Second
 
+// stalled is why a step does not go on: for machines, and as a sentence.
+type stalled struct {
+	last v1.LastError
+	text string
+}
+
 // fail records and tells that a step stalls.
 func (o *operation) fail(ctx workflow.Context, s Step, f *faults.Fault, delay time.Duration) {
 	now := metav1.NewTime(workflow.Now(ctx))
 	next := metav1.NewTime(now.Add(delay))
 	o.stepStatus(s.Name).State = v1.StepStalled
-	op := &o.report.Operation
-	op.Step, op.State, op.Skippable = s.Name, v1.OperationBlocked, s.Skippable
-	if o.undoing {
-		op.State = v1.OperationCancelling
-	}
 	owner, hint := f.Owner, f.Hint
 	if owner == "" {
 		owner = f.Class.DefaultOwner()
@@ -75,14 +77,26 @@ func (o *operation) fail(ctx workflow.Context, s Step, f *faults.Fault, delay ti
 	if hint == "" {
 		hint = f.Class.DefaultHint()
 	}
-	o.faults[s.Name] = &v1.LastError{Class: string(f.Class), Code: f.Code, Step: s.Name, Owner: string(owner),
-		Message: f.Error(), Hint: hint, At: &now, NextRetryAt: &next}
-	o.report.LastError = o.faults[s.Name]
-	o.condition(ctx, v1.ConditionProgressing, metav1.ConditionFalse, "Stalled", "step "+s.Name+" waits for somebody, see condition Stalled")
-	o.condition(ctx, v1.ConditionStalled, metav1.ConditionTrue, string(f.Class), "step "+s.Name+": "+f.Human())
+	o.faults[s.Name] = &stalled{text: "step " + s.Name + ": " + f.Human(), last: v1.LastError{Class: string(f.Class), Code: f.Code, Step: s.Name,
+		Owner: string(owner), Message: f.Error(), Hint: hint, At: &now, NextRetryAt: &next}}
+	o.show(ctx, s)
 	o.event(ctx, true, "Stalled", "step %s: %s", s.Name, f.Human())
 	o.details(ctx)
 	o.publish(ctx, false)
+	o.tellNews(ctx)
+}
+
+// show puts a stalled step before everything else that goes on beside it.
+func (o *operation) show(ctx workflow.Context, s Step) {
+	f, op := o.faults[s.Name], &o.report.Operation
+	op.Step, op.StepStartedAt, op.State, op.Skippable = s.Name, o.stepStatus(s.Name).StartedAt, v1.OperationBlocked, s.Skippable
+	if o.undoing {
+		op.State = v1.OperationCancelling
+	}
+	last := f.last
+	o.report.LastError = &last
+	o.condition(ctx, v1.ConditionProgressing, metav1.ConditionFalse, "Stalled", "step "+s.Name+" waits for somebody, see condition Stalled")
+	o.condition(ctx, v1.ConditionStalled, metav1.ConditionTrue, f.last.Class, f.text)
 }
 
 // mended notes that a step is not stalled any more. Where one beside it still
@@ -90,18 +104,20 @@ func (o *operation) fail(ctx workflow.Context, s Step, f *faults.Fault, delay ti
 func (o *operation) mended(ctx workflow.Context, s Step) {
 	delete(o.faults, s.Name)
 	o.report.LastError, o.report.Operation.State = nil, o.state()
-	for _, other := range o.steps {
-		f := o.faults[other.Name]
-		if f == nil {
-			continue
-		}
-		o.report.LastError = f
-		if !o.undoing {
-			o.report.Operation.State = v1.OperationBlocked
-		}
-		o.condition(ctx, v1.ConditionStalled, metav1.ConditionTrue, f.Class, "step "+f.Step+": "+f.Message)
-		return
+	if other, is := o.stalledStep(); is {
+		o.show(ctx, other)
 	}
+	o.tellNews(ctx)
+}
+
+// stalledStep is the first step that is stalled.
+func (o *operation) stalledStep() (Step, bool) {
+	for _, s := range o.steps {
+		if o.faults[s.Name] != nil {
+			return s, true
+		}
+	}
+	return Step{}, false
 }
 
 // publish sends the report. Reports go one at a time, each with the newest
@@ -128,8 +144,12 @@ func (o *operation) publish(ctx workflow.Context, last bool) {
 		}
 		return
 	}
-	if !tell(ctx, contract.ApplyOperationStatus, sent) {
+	if err := tell(ctx, contract.ApplyOperationStatus, sent); err != nil {
 		o.report.Events = append(sent.Events, o.report.Events...) // go with the next
+		if o.gone(faults.FromTemporal(err)) {                     // a later operation has followed this one
+			o.preempted = true
+			o.stop()
+		}
 	}
 }
 
@@ -187,13 +207,20 @@ func (o *operation) event(ctx workflow.Context, warning bool, reason, format str
 	})
 }
 
-// attributes upserts the search attributes that change while it runs.
+// attributes upserts the search attributes that change while it runs. The phase
+// is the object's, as its workflow tells it.
 func (o *operation) attributes(ctx workflow.Context) {
-	up := temporal.AttrFaultClass.ValueUnset()
-	if o.report.LastError != nil {
-		up = temporal.AttrFaultClass.ValueSet(o.report.LastError.Class)
+	class, phase := temporal.AttrFaultClass.ValueUnset(), temporal.AttrPhase.ValueSet(o.phase)
+	if o.phase == "" { // whoever started it has not said
+		phase = temporal.AttrPhase.ValueUnset()
 	}
-	if err := workflow.UpsertTypedSearchAttributes(ctx, temporal.AttrStep.ValueSet(o.report.Operation.Step), up); err != nil {
+	if o.report.LastError != nil {
+		class = temporal.AttrFaultClass.ValueSet(o.report.LastError.Class)
+		if o.in.Verb == Create {
+			phase = temporal.AttrPhase.ValueSet(string(v1.PhaseFailed))
+		}
+	}
+	if err := workflow.UpsertTypedSearchAttributes(ctx, temporal.AttrStep.ValueSet(o.report.Operation.Step), class, phase); err != nil {
 		workflow.GetLogger(ctx).Warn("search attributes not set", "error", err)
 	}
 }

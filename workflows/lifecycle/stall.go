@@ -22,10 +22,10 @@ const quietPause = 10 * time.Second
 // metricStalls counts stalls by operation, step and fault class.
 const metricStalls = "infra_operation_stalls_total"
 
-// passing says whether a failure may pass unseen: the step runs again.
+// passing says whether a failure may pass unseen: the step runs again. Time that
+// the step was stalled or paused does not count.
 func (o *operation) passing(ctx workflow.Context, s Step, f *faults.Fault) bool {
-	started := o.stepStatus(s.Name).StartedAt
-	return f.Class.Retryable() && started != nil && workflow.Now(ctx).Sub(started.Time) < quiet
+	return f.Class.Retryable() && workflow.Now(ctx).Sub(o.quietSince[s.Name]) < quiet
 }
 
 // stall tells a fault and waits: for a verb, for a new generation, for a change
@@ -36,7 +36,6 @@ func (o *operation) stall(ctx workflow.Context, s Step, f *faults.Fault, since t
 	delay := spread(patience(f.Class, o.stalls[s.Name]), o.report.Operation.ID, o.report.Operation.Attempts)
 	o.stalls[s.Name]++
 	o.fail(ctx, s, f, delay)
-	o.news(ctx, news{Stalled: true, Reason: string(f.Class), Message: "step " + s.Name + ": " + f.Human()})
 	workflow.GetMetricsHandler(ctx).WithTags(map[string]string{
 		"operation": string(o.in.Verb) + o.in.Object.Kind, "step": s.Name, "class": string(f.Class)}).Counter(metricStalls).Inc(1)
 
@@ -59,9 +58,8 @@ func (o *operation) stall(ctx workflow.Context, s Step, f *faults.Fault, since t
 		o.event(ctx, false, "Resumed", "step %s runs again: %s", s.Name, *change)
 	}
 	o.report.Operation.Attempts++
-	o.mended(ctx, s)
 	o.told = time.Time{} // that the stall is over is told at once
-	o.news(ctx, news{})
+	o.mended(ctx, s)
 	return nil
 }
 
@@ -116,8 +114,13 @@ type news struct {
 	Message string `json:"message,omitempty"`
 }
 
-func (o *operation) news(ctx workflow.Context, n news) {
-	n.UID = o.in.UID
+// tellNews tells it what stalls the operation now, if anything does.
+func (o *operation) tellNews(ctx workflow.Context) {
+	n := news{UID: o.in.UID}
+	if s, is := o.stalledStep(); is {
+		f := o.faults[s.Name]
+		n.Stalled, n.Reason, n.Message = true, f.last.Class, f.text
+	}
 	id := temporal.ObjectID(o.in.Object.Kind, o.in.Object.Namespace, o.in.Object.Name)
 	// Not awaited: an object workflow that is away reads the status later.
 	workflow.SignalExternalWorkflow(ctx, id, "", signalNews, n)

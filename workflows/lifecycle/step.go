@@ -25,6 +25,9 @@ type Step struct {
 	Run func(workflow.Context) error
 	// Undo takes back what the step of a creation made, when it is cancelled.
 	Undo []Step
+	// Recall finds out what Undo steps need to know of what an earlier operation
+	// has made: it goes first when this one may not have come so far itself.
+	Recall []Step
 	// Skippable steps may be left out by the verb skip: what comes after them
 	// does not need them.
 	Skippable bool
@@ -117,6 +120,7 @@ func (o *operation) runStep(ctx workflow.Context, s Step) error {
 	ctx, stop := workflow.WithCancel(workflow.WithValue(ctx, stepKey, s))
 	defer stop()
 	o.stops[s.Name] = stop
+	o.quietSince[s.Name] = workflow.Now(ctx)
 	for {
 		o.mark(ctx, s, v1.StepRunning)
 		began := workflow.Now(ctx)
@@ -150,6 +154,7 @@ func (o *operation) runStep(ctx workflow.Context, s Step) error {
 		if o.skips[s.Name] {
 			return o.leaveOut(ctx, s)
 		}
+		o.quietSince[s.Name] = workflow.Now(ctx)
 	}
 }
 
@@ -167,6 +172,5 @@ func (o *operation) leaveOut(ctx workflow.Context, s Step) error {
 	o.mended(ctx, s)
 	o.mark(ctx, s, v1.StepSkipped)
 	o.event(ctx, true, "Skipped", "step %s was left out: %s", s.Name, s.Doc)
-	o.news(ctx, news{})
 	return nil
 }

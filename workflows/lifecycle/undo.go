@@ -35,12 +35,18 @@ func (o *operation) undo(ctx workflow.Context) {
 	if o.inherited { // then all that a creation makes may be there
 		o.undos = slices.DeleteFunc(slices.Clone(o.steps), func(s Step) bool { return len(s.Undo) == 0 })
 	}
+	if o.cancelled == "" { // what is removed now is removed at that word
+		o.in.By = "a cancellation in Temporal"
+	}
 	o.undoing = true
 	clear(o.faults) // of steps that are not tried any more
 	o.report.Operation.State, o.report.LastError = v1.OperationCancelling, nil
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	ctx, o.abandon = workflow.WithCancel(ctx)
 	var back []Step
+	if o.inherited {
+		back = append(back, o.recall...)
+	}
 	for i := len(o.undos) - 1; i >= 0; i-- {
 		back = append(back, o.undos[i].Undo...)
 	}
@@ -48,10 +54,25 @@ func (o *operation) undo(ctx workflow.Context) {
 	o.list(back)
 	switch err := o.runAll(ctx, back); {
 	case err == nil:
-		o.undone = "what it made is undone"
+		o.undone = "what it made is undone" + o.remaining()
 	case o.preempted:
 		o.undone = "the deletion goes on from what exists"
 	default:
 		o.undone = "the undoing was ended" + o.who() + ", what is left is listed in status.resources"
 	}
+}
+
+// remaining names what the ledger still has after an undoing that has ended
+// well: somebody has to know.
+func (o *operation) remaining() string {
+	var left []v1.Resource
+	for _, r := range o.report.Resources {
+		if r.State != v1.ResourceRetained {
+			left = append(left, r)
+		}
+	}
+	if len(left) == 0 {
+		return ""
+	}
+	return ", but " + Names(left) + ": delete the object to remove it"
 }

@@ -24,7 +24,7 @@ func UpdateNetwork(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, 
 
 func (n *network) ensureSteps() []lifecycle.Step {
 	return []lifecycle.Step{
-		{Name: "Preflight", Doc: "check spec, references and credentials", Budget: 2 * time.Minute, Run: n.preflight},
+		{Name: "Preflight", Doc: "check spec, references and credentials", Budget: 2 * time.Minute, Run: n.preflight, Recall: undo(n.inspectStep())},
 		{Name: "EnsureBinding", Doc: "bind the provider's credentials in the garden project", Budget: 2 * time.Minute, Run: n.ensureBinding, Undo: undo(n.deleteBinding())},
 		lifecycle.Together(
 			lifecycle.Step{Name: "EnsureBucket", Doc: "S3 bucket for backups and imports", Run: n.ensureBucket, Undo: undo(n.deleteBucket())},
@@ -83,7 +83,7 @@ func (n *network) ensureShoot(ctx workflow.Context) error {
 }
 
 func (n *network) waitShootReady(ctx workflow.Context) (err error) {
-	if n.shoot, err = lifecycle.WaitShoot(ctx, contract.WaitShootReady, n.shootInput()); err != nil {
+	if n.shoot, err = lifecycle.WaitShoot(lifecycle.About(ctx, keyShoot), contract.WaitShootReady, n.shootInput()); err != nil {
 		return err
 	}
 	lifecycle.SetCondition(ctx, v1.ConditionShootReady, true, "Ready", "the Shoot "+n.plan.Shoot.String()+" is healthy")
@@ -137,7 +137,7 @@ func (n *network) fetchConfig(ctx workflow.Context) error {
 
 func (n *network) bootstrapShoot(ctx workflow.Context) error {
 	in := contract.BootstrapInput{Owner: n.in.Object, Shoot: n.plan.Shoot, ConfigHash: n.hash}
-	if _, err := lifecycle.Do(ctx, contract.BootstrapShoot, in); err != nil {
+	if _, err := lifecycle.Do(lifecycle.About(ctx, keyShoot), contract.BootstrapShoot, in); err != nil {
 		return err
 	}
 	_, err := lifecycle.Do(ctx, contract.WaitBootstrapped, in)

@@ -24,11 +24,15 @@ const usedBy = "every Cluster of the Network to be gone"
 
 func (n *network) deleteSteps() []lifecycle.Step {
 	return []lifecycle.Step{
-		{Name: "Inspect", Doc: "see what exists", Run: n.inspect},
+		n.inspectStep(),
 		{Name: "CleanShoot", Doc: "remove load balancers and volumes from the Shoot", Budget: 15 * time.Minute, Run: lifecycle.Unless(&n.void, n.cleanShoot)},
 		n.deleteDNSZone(), n.deleteShoot(), n.waitShootGone(), n.deleteOIDC(), n.deleteBucket(), n.deleteBinding(),
 		{Name: "ProveAbsence", Doc: "look for anything that still carries the identity", Run: lifecycle.Unless(&n.void, n.proveAbsence)},
 	}
+}
+
+func (n *network) inspectStep() lifecycle.Step {
+	return lifecycle.Step{Name: "Inspect", Doc: "see what exists", Run: n.inspect}
 }
 
 // These steps undo those of a creation that is cancelled, too.
@@ -53,7 +57,7 @@ func (n *network) deleteShoot() lifecycle.Step {
 func (n *network) waitShootGone() lifecycle.Step {
 	return lifecycle.Step{Name: "WaitShootGone", Doc: "Gardener to remove the Shoot and its VPC", Budget: 90 * time.Minute, Limit: &n.plan.ShootDeleteTimeout,
 		Run: lifecycle.Unless(&n.void, func(ctx workflow.Context) error {
-			if _, err := lifecycle.WaitShoot(ctx, contract.WaitShootGone, n.shootInput()); err != nil {
+			if _, err := lifecycle.WaitShoot(lifecycle.About(ctx, keyShoot), contract.WaitShootGone, n.shootInput()); err != nil {
 				return n.explain(ctx, err)
 			}
 			lifecycle.Forget(ctx, keyShoot)
@@ -109,7 +113,7 @@ func (n *network) cleanShoot(ctx workflow.Context) error {
 		n.shoot.OperationType == "Delete" {
 		return nil
 	}
-	_, err := lifecycle.Do(ctx, contract.CleanShoot, n.shootInput())
+	_, err := lifecycle.Do(lifecycle.About(ctx, keyShoot), contract.CleanShoot, n.shootInput())
 	return err
 }
 

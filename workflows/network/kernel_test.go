@@ -150,8 +150,9 @@ func TestForcedDeletionOvertakesAStalledOne(t *testing.T) {
 	require.False(t, e.Current().Exists)
 	require.NotContains(t, e.Journal(), contract.WaitShootGone.Name)
 	left := events(e, "LeftBehind")
-	require.Len(t, left, 1)
+	require.Len(t, left, 2)
 	require.Contains(t, left[0].Message, "id-of-garden.EnsureShoot", "it lists what somebody must remove")
+	require.Contains(t, left[1].Message, "infra.cloud.pingcap.com/id="+e.Object.ID, "and how to find the rest")
 }
 
 func events(e *workflowtest.Env, reason string) (all []contract.Event) {

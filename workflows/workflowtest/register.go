@@ -70,7 +70,7 @@ func (w *World) registerAWS(r contract.Registry) {
 	made(w, r, contract.EnsureOIDCProvider)
 	none(w, r, contract.DeleteOIDCProvider)
 	fake(w, r, contract.EnsureHostedZone, func(in contract.HostedZoneInput) contract.HostedZone {
-		return contract.HostedZone{ID: "Z1", Name: in.Name}
+		return contract.HostedZone{ID: "Z1", Name: in.Name, Resource: resource(contract.EnsureHostedZone.Name, "Z1")}
 	})
 	none(w, r, contract.DeleteHostedZone)
 	made(w, r, contract.EnsureKey)
@@ -82,10 +82,11 @@ func (w *World) registerAWS(r contract.Registry) {
 	})
 	none(w, r, contract.WaitLoadBalancerGone)
 	fake(w, r, contract.EnsureEndpointService, func(contract.EndpointServiceInput) contract.EndpointService {
-		return contract.EndpointService{ID: "vpce-svc-1", ServiceName: "com.amazonaws.vpce.us-west-2.vpce-svc-1", State: "Available"}
+		return contract.EndpointService{ID: "vpce-svc-1", ServiceName: "com.amazonaws.vpce.us-west-2.vpce-svc-1", State: "Available",
+			Resource: resource(contract.EnsureEndpointService.Name, "vpce-svc-1")}
 	})
 	none(w, r, contract.DeleteEndpointService)
-	none(w, r, contract.EnsureRecords)
+	made(w, r, contract.EnsureRecords)
 	none(w, r, contract.DeleteRecords)
 	fake(w, r, contract.SweepAWS, func(contract.SweepInput) contract.Leftovers { return contract.Leftovers{Resources: w.Left} })
 	fake(w, r, contract.ListVPCDependents, func(contract.DiscoverVPCInput) contract.Leftovers { return contract.Leftovers{} })

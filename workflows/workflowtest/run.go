@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,6 +39,7 @@ func NewEnv(t *testing.T, k lifecycle.Kind) *Env {
 	suite.SetLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	e := &Env{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(), World: New(k.Name), Kind: k}
 	e.SetTestTimeout(30 * time.Second)
+	e.SetDetachedChildWait(false) // an operation may outlive its object's workflow
 	// The first test of a process runs a second and more on a busy machine.
 	e.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: 20 * time.Second})
 	e.RegisterWorkflowWithOptions(k.Object, workflow.RegisterOptions{Name: k.Name})
@@ -104,6 +106,8 @@ func EveryStep(t *testing.T, k lifecycle.Kind) {
 		t.Run("change/"+activity, func(t *testing.T) { changeDuring(t, k, activity) })
 		verbsAt(t, k, activity)
 	}
+	t.Run("retain", func(t *testing.T) { keepsAll(t, k, "Retained", func(s *contract.ObjectState) { s.DeletionPolicy = v1.DeletionPolicyRetain }) })
+	t.Run("force-delete", func(t *testing.T) { keepsAll(t, k, "LeftBehind", func(s *contract.ObjectState) { s.ForceDelete = true }) })
 	for _, activity := range deletion(t, k) {
 		t.Run("stalled deletion/"+activity, func(t *testing.T) { stallDeletion(t, k, activity) })
 	}
@@ -206,6 +210,32 @@ func stallDeletion(t *testing.T, k lifecycle.Kind, activity string) {
 	require.NoError(t, e.GetWorkflowError())
 	require.False(t, e.Current().Exists)
 	require.GreaterOrEqual(t, seen, 2)
+}
+
+// keepsAll deletes an object that shall go without what it has: nothing outside
+// is touched, and Events list all of it.
+func keepsAll(t *testing.T, k lifecycle.Kind, reason string, how func(*contract.ObjectState)) {
+	e, _ := created(t, k)
+	has := e.Current().Resources
+	e.Change(func(s *contract.ObjectState) { s.Deleting = true; how(s) })
+	e.RunObject()
+	require.NoError(t, e.GetWorkflowError())
+	require.False(t, e.Current().Exists)
+	for _, activity := range e.Journal() {
+		require.Contains(t, []string{contract.WaitUnused.Name, contract.RemoveFinalizer.Name}, activity)
+	}
+	var told strings.Builder
+	for _, r := range e.Reports() {
+		for _, event := range r.Events {
+			if event.Reason == reason {
+				told.WriteString(event.Message + "\n")
+			}
+		}
+	}
+	for _, r := range has {
+		require.Contains(t, told.String(), r.ID)
+	}
+	require.Contains(t, told.String(), e.Object.ID, "what else there may be is found by this")
 }
 
 // created returns an environment whose object was created by another run.

@@ -226,6 +226,11 @@ func none[In any](w *World, r contract.Registry, a contract.Activity[In, contrac
 // made registers an Ensure that answers with a resource named after itself.
 func made[In any](w *World, r contract.Registry, a contract.Activity[In, contract.Outcome]) {
 	fake(w, r, a, func(In) contract.Outcome {
-		return contract.Outcome{Resource: v1.Resource{Provider: "test", Type: a.Name, ID: "id-of-" + a.Name, State: v1.ResourcePresent}}
+		return contract.Outcome{Resource: resource(a.Name, "id-of-"+a.Name)}
 	})
+}
+
+// resource is what an activity has made.
+func resource(activity, id string) v1.Resource {
+	return v1.Resource{Provider: "test", Type: activity, ID: id, State: v1.ResourcePresent}
 }
