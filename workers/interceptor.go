@@ -15,9 +15,6 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
 )
 
-// beatEvery keeps quick activities inside lifecycle's heartbeat timeout (15 s).
-const beatEvery = 5 * time.Second
-
 // activities surrounds every activity: it turns faults into Temporal errors,
 // counts, and keeps quick activities alive.
 type activities struct {
@@ -46,10 +43,16 @@ func (i *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAc
 	ctx = ratelimit.WithAttempt(ctx)
 	if !info.IsLocalActivity && info.TaskQueue != contract.QueueWaits {
 		var stop func()
-		ctx, stop = keepAlive(ctx)
+		ctx, stop = keepAlive(ctx, info.HeartbeatTimeout, func(ctx context.Context) error {
+			return activity.GetClient(ctx).RecordActivityHeartbeat(ctx, info.TaskToken)
+		})
 		defer stop()
 	}
 	out, err := i.Next.ExecuteActivity(ctx, in)
+	if lost := lostIn(ctx); err != nil && lost != nil {
+		i.metrics.observe(info.ActivityType.Name, lost, time.Since(start))
+		return nil, faults.ToTemporal(lost) // another attempt speaks for the step now
+	}
 	i.metrics.observe(info.ActivityType.Name, err, time.Since(start))
 	i.tell(ctx, info, err)
 	return out, faults.ToTemporal(err)
@@ -69,29 +72,4 @@ func (i *inbound) tell(ctx context.Context, info activity.Info, err error) {
 	case info.Attempt > 1:
 		i.teller.Tell(ctx, caller.Object, "")
 	}
-}
-
-// keepAlive heartbeats for a quick activity, so that the death of its worker
-// is noticed in seconds. The activity itself does not see a cancellation: it
-// is short, and its outcome is wanted.
-func keepAlive(ctx context.Context) (context.Context, func()) {
-	done := make(chan struct{})
-	go func() {
-		t := time.NewTicker(beatEvery)
-		defer t.Stop()
-		for {
-			select {
-			case <-done:
-				return
-			case <-t.C:
-				activity.RecordHeartbeat(ctx)
-			}
-		}
-	}()
-	detached := context.WithoutCancel(ctx)
-	cancel := func() {}
-	if deadline, ok := ctx.Deadline(); ok {
-		detached, cancel = context.WithDeadline(detached, deadline)
-	}
-	return detached, func() { close(done); cancel() }
 }

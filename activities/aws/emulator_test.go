@@ -197,6 +197,10 @@ func TestEmulatorOIDCAndRole(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Equal(t, map[string]int{typeOIDC: 1}, e.sweep(t))
+	oidc.IssuerURL += "/of-a-shoot-made-again"
+	lostThenAdopted(t, e, "CreateOpenIDConnectProvider", e.EnsureOIDCProvider, oidc)
+	require.Equal(t, map[string]int{typeOIDC: 1}, e.sweep(t), "the outdated one is gone")
+	oidc.IssuerURL = ""
 	for range 2 {
 		_, err = e.DeleteOIDCProvider(t.Context(), oidc)
 		require.NoError(t, err)

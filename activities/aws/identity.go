@@ -14,14 +14,15 @@ import (
 
 // Types of ledger entries, in CloudFormation's terms.
 const (
-	typeBucket   = "S3::Bucket"
-	typeKey      = "KMS::Key"
-	typeAlias    = "KMS::Alias"
-	typeRole     = "IAM::Role"
-	typeOIDC     = "IAM::OIDCProvider"
-	typeZone     = "Route53::HostedZone"
-	typeEndpoint = "EC2::VPCEndpointService"
-	typeLB       = "ElasticLoadBalancingV2::LoadBalancer"
+	typeBucket    = "S3::Bucket"
+	typeKey       = "KMS::Key"
+	typeAlias     = "KMS::Alias"
+	typeRole      = "IAM::Role"
+	typeOIDC      = "IAM::OIDCProvider"
+	typeZone      = "Route53::HostedZone"
+	typeRecordSet = "Route53::RecordSet"
+	typeEndpoint  = "EC2::VPCEndpointService"
+	typeLB        = "ElasticLoadBalancingV2::LoadBalancer"
 )
 
 // tag is a tag in no service's terms; each service's SDK has a type of its own.

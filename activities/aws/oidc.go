@@ -7,10 +7,13 @@ import (
 	"slices"
 	"strings"
 
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 
+	"github.com/tidbcloud/infra-orchestrator/activities/audited"
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/faults"
 )
 
@@ -20,47 +23,59 @@ type oidcAPI interface {
 	GetOpenIDConnectProvider(context.Context, *iam.GetOpenIDConnectProviderInput, ...func(*iam.Options)) (*iam.GetOpenIDConnectProviderOutput, error)
 	DeleteOpenIDConnectProvider(context.Context, *iam.DeleteOpenIDConnectProviderInput, ...func(*iam.Options)) (*iam.DeleteOpenIDConnectProviderOutput, error)
 	AddClientIDToOpenIDConnectProvider(context.Context, *iam.AddClientIDToOpenIDConnectProviderInput, ...func(*iam.Options)) (*iam.AddClientIDToOpenIDConnectProviderOutput, error)
+	ListOpenIDConnectProviders(context.Context, *iam.ListOpenIDConnectProvidersInput, ...func(*iam.Options)) (*iam.ListOpenIDConnectProvidersOutput, error)
+	ListOpenIDConnectProviderTags(context.Context, *iam.ListOpenIDConnectProviderTagsInput, ...func(*iam.Options)) (*iam.ListOpenIDConnectProviderTagsOutput, error)
 }
 
-// oidc is the IAM OIDC provider of an issuer, in one activity call. An account
-// has at most one for an issuer, and its ARN follows from the issuer.
+// oidc is the IAM OIDC provider of an owner, in one activity call. An account
+// has at most one for an issuer, and its ARN follows from the issuer. The owner
+// may have others, of an issuer that it had before: an issuer may name the
+// Shoot's UID, and a Shoot that is made again has another.
 type oidc struct {
 	a   *Activities
 	c   *clients
 	iam oidcAPI
 	in  contract.OIDCProviderInput
-	arn string
+	arn string // empty when the issuer is not known, or none that IAM accepts
 }
 
 func (a *Activities) oidc(ctx context.Context, in contract.OIDCProviderInput) (*oidc, error) {
 	if err := needIdentity(in.Owner); err != nil {
 		return nil, err
 	}
-	issuer, secure := strings.CutPrefix(in.IssuerURL, "https://")
-	if !secure || issuer == "" {
-		return nil, faults.New(faults.Invalid, "IssuerURL", "IAM OIDC provider "+in.IssuerURL, "IAM accepts https:// issuers only")
-	}
 	c, err := a.clients(ctx, in.Account)
 	if err != nil {
 		return nil, err
 	}
-	arn := fmt.Sprintf("arn:%s:iam::%s:oidc-provider/%s", c.partition(), c.identity.AccountID, issuer)
-	return &oidc{a: a, c: c, iam: c.iam, in: in, arn: arn}, nil
+	o := &oidc{a: a, c: c, iam: c.iam, in: in}
+	if issuer, secure := strings.CutPrefix(in.IssuerURL, "https://"); secure && issuer != "" {
+		o.arn = fmt.Sprintf("arn:%s:iam::%s:oidc-provider/%s", c.partition(), c.identity.AccountID, issuer)
+	}
+	return o, nil
 }
 
-func (o *oidc) resource() string { return "IAM OIDC provider " + o.in.IssuerURL }
+func (o *oidc) resource() string { return oidcName(o.arn) }
+
+func oidcName(arn string) string {
+	_, issuer, _ := strings.Cut(arn, ":oidc-provider/")
+	return "IAM OIDC provider https://" + issuer
+}
 
 func (o *oidc) fault(err error) error { return faults.FromAWS(err, o.resource()) }
 
 // EnsureOIDCProvider implements contract.EnsureOIDCProvider. It gives IAM no
 // thumbprint: IAM trusts issuers with a public certificate without one, and
-// reads that of others itself.
+// reads that of others itself. Providers of the owner for another issuer are of
+// a Shoot that is no more; they go once the right one is there.
 func (a *Activities) EnsureOIDCProvider(ctx context.Context, in contract.OIDCProviderInput) (contract.Outcome, error) {
 	o, err := a.oidc(ctx, in)
 	if err != nil {
 		return contract.Outcome{}, err
 	}
-	have, err := o.get(ctx)
+	if o.arn == "" {
+		return contract.Outcome{}, faults.New(faults.Invalid, "IssuerURL", "IAM OIDC provider "+in.IssuerURL, "IAM accepts https:// issuers only")
+	}
+	have, err := o.get(ctx, o.arn)
 	var note string
 	if faults.Is(err, faults.Gone) {
 		note = fmt.Sprintf("created IAM OIDC provider %s", in.IssuerURL)
@@ -78,6 +93,9 @@ func (a *Activities) EnsureOIDCProvider(ctx context.Context, in contract.OIDCPro
 			return contract.Outcome{}, o.fault(err)
 		}
 	}
+	if err := o.removeAllBut(ctx, o.arn); err != nil {
+		return contract.Outcome{}, err
+	}
 	return contract.Outcome{Resource: ledger(o.c, typeOIDC, o.arn), Note: note}, nil
 }
 
@@ -92,46 +110,100 @@ func (o *oidc) create(ctx context.Context) (have *iam.GetOpenIDConnectProviderOu
 		return nil, o.fault(err)
 	}
 	err = o.a.settle(ctx, o.resource(), "created", func() (done bool, err error) {
-		have, err = o.get(ctx)
+		have, err = o.get(ctx, o.arn)
 		return err == nil, err
 	})
 	return have, err
 }
 
 // get returns our provider, a Gone fault, or a Conflict when it is foreign.
-func (o *oidc) get(ctx context.Context) (*iam.GetOpenIDConnectProviderOutput, error) {
-	out, err := o.iam.GetOpenIDConnectProvider(ctx, &iam.GetOpenIDConnectProviderInput{OpenIDConnectProviderArn: &o.arn})
+func (o *oidc) get(ctx context.Context, arn string) (*iam.GetOpenIDConnectProviderOutput, error) {
+	out, err := o.iam.GetOpenIDConnectProvider(ctx, &iam.GetOpenIDConnectProviderInput{OpenIDConnectProviderArn: &arn})
 	if err != nil {
-		return nil, o.fault(err)
+		return nil, faults.FromAWS(err, oidcName(arn))
 	}
 	if identity := identityIn(out.Tags, iamTag); identity != o.in.Owner.ID {
-		return nil, foreign(o.resource(), identity, o.in.Owner)
+		return nil, foreign(oidcName(arn), identity, o.in.Owner)
 	}
 	return out, nil
 }
 
-// DeleteOIDCProvider implements contract.DeleteOIDCProvider.
+// DeleteOIDCProvider implements contract.DeleteOIDCProvider. The provider of
+// the issuer is looked at first: IAM may list one late that was just made.
 func (a *Activities) DeleteOIDCProvider(ctx context.Context, in contract.OIDCProviderInput) (contract.None, error) {
 	o, err := a.oidc(ctx, in)
 	if err != nil {
 		return contract.None{}, err
 	}
-	_, err = o.get(ctx)
+	if o.arn != "" {
+		if err := o.remove(ctx, o.arn); err != nil {
+			return contract.None{}, err
+		}
+	}
+	return contract.None{}, o.removeAllBut(ctx, o.arn)
+}
+
+// removeAllBut removes every provider of the owner but one.
+func (o *oidc) removeAllBut(ctx context.Context, keep string) error {
+	ours, err := oidcProvidersOf(ctx, o.iam, o.in.Owner.ID)
+	if err != nil {
+		return err
+	}
+	for _, arn := range ours {
+		if arn == keep {
+			continue
+		}
+		if err := o.remove(ctx, arn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remove removes one provider if it is ours, and proves that it is gone.
+func (o *oidc) remove(ctx context.Context, arn string) error {
+	_, err := o.get(ctx, arn)
 	switch {
 	case faults.Is(err, faults.Gone):
-		return contract.None{}, nil
+		return nil
 	case faults.Is(err, faults.Conflict):
-		slog.WarnContext(ctx, "not deleted, since it is not ours", "resource", o.resource(), "owner", in.Owner.String())
-		return contract.None{}, nil
+		slog.WarnContext(ctx, "not deleted, since it is not ours", "resource", oidcName(arn), "owner", o.in.Owner.String())
+		return nil
 	case err != nil:
-		return contract.None{}, err
+		return err
 	}
-	_, err = o.iam.DeleteOpenIDConnectProvider(ctx, &iam.DeleteOpenIDConnectProviderInput{OpenIDConnectProviderArn: &o.arn})
-	if err := faults.IgnoreGone(o.fault(err)); err != nil {
-		return contract.None{}, err
+	gone := ledger(o.c, typeOIDC, arn)
+	gone.State = v1.ResourceDeleting
+	err = audited.Change(ctx, gone, func() error {
+		_, err := o.iam.DeleteOpenIDConnectProvider(ctx, &iam.DeleteOpenIDConnectProviderInput{OpenIDConnectProviderArn: &arn})
+		return faults.IgnoreGone(faults.FromAWS(err, oidcName(arn)))
+	})
+	if err != nil {
+		return err
 	}
-	return contract.None{}, a.settle(ctx, o.resource(), "deleted", func() (bool, error) {
-		_, err := o.get(ctx)
+	return o.a.settle(ctx, oidcName(arn), "deleted", func() (bool, error) {
+		_, err := o.get(ctx, arn)
 		return goneAsDone(err)
 	})
+}
+
+// oidcProvidersOf lists the providers with an identity. IAM lists them without
+// tags and cannot filter, so each is asked for its own; an account has a
+// hundred at most.
+func oidcProvidersOf(ctx context.Context, api oidcAPI, identity string) (ours []string, err error) {
+	all, err := api.ListOpenIDConnectProviders(ctx, &iam.ListOpenIDConnectProvidersInput{})
+	if err != nil {
+		return nil, faults.FromAWS(err, "IAM OIDC providers")
+	}
+	for _, p := range all.OpenIDConnectProviderList {
+		arn := awssdk.ToString(p.Arn)
+		tags, err := api.ListOpenIDConnectProviderTags(ctx, &iam.ListOpenIDConnectProviderTagsInput{OpenIDConnectProviderArn: &arn})
+		if err := faults.IgnoreGone(faults.FromAWS(err, oidcName(arn))); err != nil {
+			return nil, err
+		}
+		if err == nil && identityIn(tags.Tags, iamTag) == identity {
+			ours = append(ours, arn)
+		}
+	}
+	return ours, nil
 }

@@ -10,7 +10,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/route53"
 	r53types "github.com/aws/aws-sdk-go-v2/service/route53/types"
 
+	"github.com/tidbcloud/infra-orchestrator/activities/audited"
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/faults"
 )
 
@@ -63,15 +65,38 @@ func (r recordSets) all(ctx context.Context) (map[string]map[r53types.RRType]r53
 // change applies changes, each call all or nothing.
 func (r recordSets) change(ctx context.Context, changes []r53types.Change) (last *r53types.ChangeInfo, err error) {
 	for batch := range slices.Chunk(changes, changesPerCall) {
-		out, err := r.dns.ChangeResourceRecordSets(ctx, &route53.ChangeResourceRecordSetsInput{
-			HostedZoneId: &r.zone, ChangeBatch: &r53types.ChangeBatch{Changes: batch},
+		err := audited.ChangeAll(ctx, recordsIn(batch), func() error {
+			out, err := r.dns.ChangeResourceRecordSets(ctx, &route53.ChangeResourceRecordSetsInput{
+				HostedZoneId: &r.zone, ChangeBatch: &r53types.ChangeBatch{Changes: batch},
+			})
+			if err == nil {
+				last = out.ChangeInfo
+			}
+			return r.fault(err)
 		})
 		if err != nil {
-			return nil, r.fault(err)
+			return nil, err
 		}
-		last = out.ChangeInfo
 	}
 	return last, nil
+}
+
+// recordsIn names the records of a call, for the audit.
+func recordsIn(batch []r53types.Change) []v1.Resource {
+	all := make([]v1.Resource, 0, len(batch))
+	for _, c := range batch {
+		r := recordSet(strings.TrimSuffix(awssdk.ToString(c.ResourceRecordSet.Name), "."))
+		if c.Action == r53types.ChangeActionDelete {
+			r.State = v1.ResourceDeleting
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// recordSet is a record by its name; Route 53 gives it no id, and no region.
+func recordSet(name string) v1.Resource {
+	return v1.Resource{Provider: "aws", Type: typeRecordSet, ID: name, State: v1.ResourcePresent}
 }
 
 // empty deletes every record set but the zone's own NS and SOA.
@@ -112,33 +137,37 @@ func (a *Activities) recordSets(ctx context.Context, in contract.RecordsInput) (
 
 // EnsureRecords implements contract.EnsureRecords. A record and its owner TXT
 // record are upserted together, and only when they differ; a record whose owner
-// TXT is missing or another's is a Conflict.
-func (a *Activities) EnsureRecords(ctx context.Context, in contract.RecordsInput) (contract.None, error) {
-	sets, _, err := a.recordSets(ctx, in)
+// TXT is missing or another's is a Conflict. The outcome names the first one.
+func (a *Activities) EnsureRecords(ctx context.Context, in contract.RecordsInput) (out contract.Outcome, err error) {
+	sets, c, err := a.recordSets(ctx, in)
 	if err != nil {
-		return contract.None{}, err
+		return contract.Outcome{}, err
 	}
 	have, err := sets.all(ctx)
 	if err != nil {
-		return contract.None{}, err
+		return contract.Outcome{}, err
+	}
+	if len(in.Records) > 0 {
+		out.Resource = recordSet(in.Records[0].Name)
+		out.Resource.Region = c.region
 	}
 	var changes []r53types.Change
 	for _, record := range in.Records {
 		more, err := upserts(have, record, in.Owner)
 		if err != nil {
-			return contract.None{}, err
+			return contract.Outcome{}, err
 		}
 		changes = append(changes, more...)
 	}
 	if len(changes) == 0 {
-		return contract.None{}, nil
+		return out, nil
 	}
 	change, err := sets.change(ctx, changes)
 	if err != nil {
-		return contract.None{}, err
+		return contract.Outcome{}, err
 	}
 	z := zone{a: a, dns: sets.dns, in: contract.HostedZoneInput{AWSResourceInput: contract.AWSResourceInput{Name: in.ZoneID}}}
-	return contract.None{}, z.insync(ctx, change)
+	return out, z.insync(ctx, change)
 }
 
 // upserts returns what must change for one record.

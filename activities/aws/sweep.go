@@ -109,22 +109,12 @@ func (s *sweep) roles(ctx context.Context) error {
 	return nil
 }
 
-// oidcProviders asks each for its tags; an account has a hundred at most.
 func (s *sweep) oidcProviders(ctx context.Context) error {
-	all, err := s.c.iam.ListOpenIDConnectProviders(ctx, &iam.ListOpenIDConnectProvidersInput{})
-	if err != nil {
-		return err
+	arns, err := oidcProvidersOf(ctx, s.c.iam, s.in.Owner.ID)
+	for _, arn := range arns {
+		s.found(typeOIDC, arn)
 	}
-	for _, p := range all.OpenIDConnectProviderList {
-		tags, err := s.c.iam.ListOpenIDConnectProviderTags(ctx, &iam.ListOpenIDConnectProviderTagsInput{OpenIDConnectProviderArn: p.Arn})
-		if err := faults.IgnoreGone(faults.FromAWS(err, "IAM OIDC provider "+awssdk.ToString(p.Arn))); err != nil {
-			return err
-		}
-		if err == nil && s.ours(identityIn(tags.Tags, iamTag)) {
-			s.found(typeOIDC, awssdk.ToString(p.Arn))
-		}
-	}
-	return nil
+	return err
 }
 
 // keys lists our aliases, the keys behind them, and our keys without an alias.

@@ -20,7 +20,11 @@ var (
 	// kubernetes.io/cluster/<technicalID>; exactly one, or a fault.
 	DiscoverVPC = Activity[DiscoverVPCInput, VPC]{Name: "aws.DiscoverVPC"}
 
+	// EnsureOIDCProvider makes the issuer's provider, then removes what the owner
+	// has for another issuer: that of a Shoot that is no more.
 	EnsureOIDCProvider = Activity[OIDCProviderInput, Outcome]{Name: "aws.EnsureOIDCProvider"}
+	// DeleteOIDCProvider removes every provider of the owner, whatever its issuer;
+	// IssuerURL may be empty.
 	DeleteOIDCProvider = Activity[OIDCProviderInput, None]{Name: "aws.DeleteOIDCProvider"}
 
 	// EnsureHostedZone: Private associates VPCID; CallerReference is the
@@ -55,7 +59,7 @@ var (
 	DeleteEndpointService = Activity[EndpointServiceInput, None]{Name: "aws.DeleteEndpointService"}
 
 	// EnsureRecords upserts CNAME records and an owner TXT record for each.
-	EnsureRecords = Activity[RecordsInput, None]{Name: "aws.EnsureRecords"}
+	EnsureRecords = Activity[RecordsInput, Outcome]{Name: "aws.EnsureRecords"}
 	// DeleteRecords deletes the records whose owner TXT is ours.
 	DeleteRecords = Activity[RecordsInput, None]{Name: "aws.DeleteRecords"}
 
@@ -101,7 +105,8 @@ type VPC struct {
 	Zones         []string `json:"zones"`
 }
 
-// OIDCProviderInput names the IAM OIDC provider of a shoot's issuer.
+// OIDCProviderInput names the IAM OIDC provider of a shoot's issuer. IssuerURL
+// is needed to ensure one, not to delete.
 type OIDCProviderInput struct {
 	Account   CloudAccount `json:"account"`
 	Owner     ObjectRef    `json:"owner"`

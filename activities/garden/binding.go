@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/tidbcloud/infra-orchestrator/activities/audited"
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	"github.com/tidbcloud/infra-orchestrator/builders"
 	"github.com/tidbcloud/infra-orchestrator/faults"
@@ -52,7 +53,9 @@ func (a *Activities) ensureSecret(ctx context.Context, want *corev1.Secret) erro
 	}
 	next := have.DeepCopy()
 	next.Data = want.Data
-	err = a.Client.Patch(ctx, next, client.MergeFromWithOptions(have, client.MergeFromWithOptimisticLock{}))
+	err = audited.Change(ctx, resource("Secret", want.Namespace, want.Name, ""), func() error {
+		return a.Client.Patch(ctx, next, client.MergeFromWithOptions(have, client.MergeFromWithOptimisticLock{}))
+	})
 	return faults.FromKubernetes(err, "secret "+want.Namespace+"/"+want.Name+" in the garden")
 }
 
@@ -73,7 +76,9 @@ func (a *Activities) ensureOurs(ctx context.Context, want, have client.Object) (
 		if !apierrors.IsNotFound(err) {
 			break
 		}
-		err = a.Client.Create(ctx, want.DeepCopyObject().(client.Object))
+		err = audited.Change(ctx, resource(want.GetObjectKind().GroupVersionKind().Kind, want.GetNamespace(), want.GetName(), ""), func() error {
+			return a.Client.Create(ctx, want.DeepCopyObject().(client.Object))
+		})
 		if !apierrors.IsAlreadyExists(err) {
 			return err == nil, faults.FromKubernetes(err, name)
 		}

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/tidbcloud/infra-orchestrator/activities/audited"
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	"github.com/tidbcloud/infra-orchestrator/builders"
 	"github.com/tidbcloud/infra-orchestrator/builders/shootrules"
@@ -81,11 +82,14 @@ func (a *Activities) RetryShoot(ctx context.Context, in contract.ShootInput) (co
 	return contract.None{}, a.retry(ctx, shoot)
 }
 
+// retry is audited by itself: waits call it, too, and these count as reading.
 func (a *Activities) retry(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 	if op := shoot.Status.LastOperation; op == nil || op.State != gardencorev1beta1.LastOperationStateFailed {
 		return nil
 	}
-	return a.annotate(ctx, shoot, constants.GardenerOperation, constants.ShootOperationRetry)
+	return audited.Change(ctx, resource("Shoot", shoot.Namespace, shoot.Name, shoot.Spec.Region), func() error {
+		return a.annotate(ctx, shoot, constants.GardenerOperation, constants.ShootOperationRetry)
+	})
 }
 
 // annotate sets one annotation, if nobody changed the Shoot since it was read:

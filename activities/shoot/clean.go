@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/tidbcloud/infra-orchestrator/activities/audited"
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	"github.com/tidbcloud/infra-orchestrator/activities/wait"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
@@ -105,8 +106,11 @@ func (c *cluster) releaseVolumes(ctx context.Context, ours func(*corev1.Persiste
 		}
 		next := v.DeepCopy()
 		next.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
-		err := c.Patch(ctx, next, client.MergeFrom(v))
-		if err := faults.IgnoreGone(c.fault(ctx, err, "volume "+v.Name)); err != nil {
+		err := audited.Change(ctx, present(kindOf(v), "", v.Name).Resource, func() error {
+			err := c.Patch(ctx, next, client.MergeFrom(v))
+			return faults.IgnoreGone(c.fault(ctx, err, "volume "+v.Name))
+		})
+		if err != nil {
 			return nil, err
 		}
 	}

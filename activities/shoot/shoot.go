@@ -5,12 +5,14 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/tidbcloud/infra-orchestrator/activities/audited"
 	"github.com/tidbcloud/infra-orchestrator/activities/configservice"
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
@@ -146,8 +148,11 @@ func sameOwner(x, y client.Object) bool {
 }
 
 func (c *cluster) apply(ctx context.Context, u *unstructured.Unstructured) error {
-	err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(u.DeepCopy()), owner, client.ForceOwnership)
-	return c.fault(ctx, err, describe(u, u.GetNamespace(), u.GetName()))
+	what := present(u.GetKind(), u.GetNamespace(), u.GetName()).Resource
+	return audited.Change(ctx, what, func() error {
+		err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(u.DeepCopy()), owner, client.ForceOwnership)
+		return c.fault(ctx, err, describe(u, u.GetNamespace(), u.GetName()))
+	})
 }
 
 // remove deletes an object that was read before; absent is success.
@@ -156,11 +161,15 @@ func (c *cluster) remove(ctx context.Context, o client.Object, options ...client
 		return nil
 	}
 	uid := o.GetUID()
-	err := c.Delete(ctx, o, append(options, client.Preconditions{UID: &uid})...)
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // gone, or another one has its name
-		return nil
-	}
-	return c.fault(ctx, err, describe(o, o.GetNamespace(), o.GetName()))
+	what := present(kindOf(o), o.GetNamespace(), o.GetName()).Resource
+	what.State = v1.ResourceDeleting
+	return audited.Change(ctx, what, func() error {
+		err := c.Delete(ctx, o, append(options, client.Preconditions{UID: &uid})...)
+		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // gone, or another one has its name
+			return nil
+		}
+		return c.fault(ctx, err, describe(o, o.GetNamespace(), o.GetName()))
+	})
 }
 
 // list lists; a kind that the shoot does not serve has no objects.
@@ -174,25 +183,31 @@ func (c *cluster) list(ctx context.Context, into client.ObjectList, options ...c
 
 // describe names an object for people: "TidbCluster tidb-1a2b3c4d/db".
 func describe(o client.Object, namespace, name string) string {
-	kind := o.GetObjectKind().GroupVersionKind().Kind
-	if kind == "" {
-		switch o.(type) {
-		case *corev1.Namespace:
-			kind = "Namespace"
-		case *corev1.Service:
-			kind = "Service"
-		case *corev1.PersistentVolume:
-			kind = "PersistentVolume"
-		case *corev1.PersistentVolumeClaim:
-			kind = "PersistentVolumeClaim"
-		default:
-			kind = "object"
-		}
-	}
+	kind := kindOf(o)
 	if namespace == "" {
 		return kind + " " + name
 	}
 	return kind + " " + namespace + "/" + name
+}
+
+// kindOf an object, also of one that was read into its Go type.
+func kindOf(o client.Object) string {
+	if kind := o.GetObjectKind().GroupVersionKind().Kind; kind != "" {
+		return kind
+	}
+	switch o.(type) {
+	case *corev1.Namespace:
+		return "Namespace"
+	case *corev1.Service:
+		return "Service"
+	case *corev1.PersistentVolume:
+		return "PersistentVolume"
+	case *corev1.PersistentVolumeClaim:
+		return "PersistentVolumeClaim"
+	case *storagev1.StorageClass:
+		return "StorageClass"
+	}
+	return "object"
 }
 
 // pingcap is an empty object of a kind of TiDB Operator v1.

@@ -108,7 +108,9 @@ func newCredentialsWakeIt(ctx context.Context, t *testing.T, n *v1.Network) {
 	require.Equal(t, "Auth", n.Status.LastError.Class)
 	started := n.Status.Operation.ID
 	resetByHand(ctx, t, started) // nothing is lost by that
-	until(ctx, t, n, func() bool { return n.Status.Operation.State == v1.OperationBlocked && n.Status.Phase == v1.PhaseUpdating })
+	until(ctx, t, n, func() bool {
+		return n.Status.Operation.State == v1.OperationBlocked && n.Status.Phase == v1.PhaseUpdating
+	})
 	require.Equal(t, started, n.Status.Operation.ID)
 	require.NoError(t, world.RemoveFault(ctx, fault))
 	p := provider()

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/interceptor"
 
+	"github.com/tidbcloud/infra-orchestrator/activities/audited"
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/faults"
@@ -21,7 +22,8 @@ import (
 // maxBy bounds what a sender of a verb says of itself.
 const maxBy = 256
 
-// auditor surrounds every activity that mutates something. It stands inside
+// auditor surrounds every activity: one that mutates something as a whole, of
+// any other the single changes that it says it makes. It stands inside
 // the workers' own interceptor, which turns its fault into Temporal's.
 type auditor struct {
 	interceptor.WorkerInterceptorBase
@@ -56,31 +58,46 @@ type inbound struct {
 // ExecuteActivity implements interceptor.ActivityInboundInterceptor.
 func (i *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
 	info := activity.GetInfo(ctx)
+	r := record(ctx, info, in.Args)
 	if effect, _ := contract.EffectOf(info.ActivityType.Name); effect != contract.Mutates {
-		return i.Next.ExecuteActivity(ctx, in)
+		return i.Next.ExecuteActivity(audited.With(ctx, &apart{auditor: i.auditor, base: r}), in)
 	}
-	r := record(ctx, info)
-	if err := i.auditor.write(r, StageIntent); err != nil {
+	var out any
+	err := i.auditor.around(&r, func(c *changes) (err error) {
+		if out, err = i.Next.ExecuteActivity(audited.With(ctx, c), in); err == nil {
+			r.After = after(info.ActivityType.Name, out)
+		}
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
-	start, ended := i.auditor.log.now(), false
+	return out, nil
+}
+
+// around writes the intent, calls do, and writes the outcome. The error of do
+// goes before that of the log.
+func (a *auditor) around(r *Record, do func(*changes) error) error {
+	if err := a.write(*r, StageIntent); err != nil {
+		return err
+	}
+	c, start, ended := &changes{}, a.log.now(), false
 	defer func() {
-		if !ended { // the activity panics; whoever called sees to that
-			r.conclude(OutcomePanic, "", i.auditor.log.now().Sub(start))
-			_ = i.auditor.write(r, StageOutcome)
+		if !ended { // it panics; whoever called sees to that
+			r.conclude(OutcomePanic, "", a.log.now().Sub(start))
+			c.into(r)
+			_ = a.write(*r, StageOutcome)
 		}
 	}()
-	out, err := i.Next.ExecuteActivity(ctx, in)
+	err := do(c)
 	ended = true
 	outcome, code := outcomeOf(err)
-	r.conclude(outcome, code, i.auditor.log.now().Sub(start))
-	if err == nil {
-		r.After = after(info.ActivityType.Name, out)
+	r.conclude(outcome, code, a.log.now().Sub(start))
+	c.into(r)
+	if werr := a.write(*r, StageOutcome); werr != nil && err == nil {
+		return werr
 	}
-	if werr := i.auditor.write(r, StageOutcome); werr != nil && err == nil {
-		return nil, werr
-	}
-	return out, err
+	return err
 }
 
 // write writes the record at a stage. Its error is a fault that is retried:
@@ -101,7 +118,7 @@ func (a *auditor) write(r Record, s Stage) error {
 }
 
 // record is what is known before the call.
-func record(ctx context.Context, info activity.Info) Record {
+func record(ctx context.Context, info activity.Info, args []any) Record {
 	r := Record{
 		Call:      fmt.Sprintf("%s/%s/%d", info.WorkflowExecution.RunID, info.ActivityID, info.Attempt),
 		Operation: info.WorkflowExecution.ID, Activity: info.ActivityType.Name, Attempt: info.Attempt,
@@ -111,11 +128,32 @@ func record(ctx context.Context, info activity.Info) Record {
 	}
 	c, ok := lifecycle.CallerOf(ctx)
 	if !ok {
+		r.Object = objectOf(args)
 		return r
 	}
 	r.By, r.Step, r.Verb, r.Generation, r.Resource, r.Before = c.By[:min(len(c.By), maxBy)], c.Step, c.Verb, c.Generation, c.Resource, c.Before
-	r.Object = &Object{Kind: c.Object.Kind, Namespace: c.Object.Namespace, Name: c.Object.Name, ID: c.Object.ID}
+	r.Object = object(c.Object)
 	return r
+}
+
+func object(ref contract.ObjectRef) *Object {
+	return &Object{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, ID: ref.ID}
+}
+
+// objectOf is the object of an activity whose workflow names no caller, by its
+// input: the object is what it changes.
+func objectOf(args []any) *Object {
+	for _, arg := range args {
+		switch in := arg.(type) {
+		case contract.ObjectRef:
+			return object(in)
+		case contract.VerbAnswer:
+			return object(in.Ref)
+		case contract.BalancerRef:
+			return &Object{Kind: "Balancer", Namespace: in.Namespace, Name: in.Name}
+		}
+	}
+	return nil
 }
 
 func (r *Record) conclude(outcome, code string, took time.Duration) {
@@ -144,7 +182,7 @@ func after(name string, out any) *After {
 	if v := reflect.ValueOf(out); v.Kind() == reflect.Struct {
 		if field := v.FieldByName("Resource"); field.IsValid() {
 			if res, ok := field.Interface().(v1.Resource); ok && res.ID != "" {
-				return &After{&lifecycle.External{Provider: res.Provider, Type: res.Type, ID: res.ID, State: string(res.State)}}
+				return &After{external(res)}
 			}
 		}
 	}

@@ -65,6 +65,12 @@ type Record struct {
 	Resource string              `json:"resource,omitempty"`
 	Before   *lifecycle.External `json:"before,omitempty"`
 	After    *After              `json:"after,omitempty"`
+	// Changed are the external resources that the call has changed, or has
+	// tried to, in that order, as far as it says so one by one. State is absent
+	// where the change has failed, since it is unknown then. ChangedMore counts
+	// those that the line has no room for.
+	Changed     []lifecycle.External `json:"changed,omitempty"`
+	ChangedMore int                  `json:"changedMore,omitempty"`
 	// Outcome is ok, cancelled, panic or a fault class; Code is the fault's.
 	Outcome    string `json:"outcome,omitempty"`
 	Code       string `json:"code,omitempty"`

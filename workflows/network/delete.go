@@ -66,10 +66,9 @@ func (n *network) waitShootGone() lifecycle.Step {
 }
 
 func (n *network) deleteOIDC() lifecycle.Step {
+	// It finds them by identity, too: an earlier Shoot of the Network had another
+	// issuer, and this operation may know of none.
 	return lifecycle.Step{Name: "DeleteOIDC", Doc: "IAM OIDC provider", Run: lifecycle.Unless(&n.void, func(ctx workflow.Context) error {
-		if n.shoot.Issuer == "" {
-			return nil // no issuer was ever advertised, so no provider was made
-		}
 		return lifecycle.Remove(ctx, keyOIDC, contract.DeleteOIDCProvider, n.oidc())
 	})}
 }
@@ -96,7 +95,8 @@ func (n *network) inspect(ctx workflow.Context) (err error) {
 		return err
 	}
 	if n.shoot.Issuer == "" {
-		// The Shoot may be gone already: what was published still names it.
+		// The Shoot may be gone already: what was published still names it, which
+		// is quicker than to look for it.
 		var oidc v1.NetworkOIDCStatus
 		lifecycle.Published(ctx, "oidc", &oidc)
 		n.shoot.Issuer = oidc.Issuer

@@ -106,8 +106,12 @@ func EveryStep(t *testing.T, k lifecycle.Kind) {
 		t.Run("change/"+activity, func(t *testing.T) { changeDuring(t, k, activity) })
 		verbsAt(t, k, activity)
 	}
-	t.Run("retain", func(t *testing.T) { keepsAll(t, k, "Retained", func(s *contract.ObjectState) { s.DeletionPolicy = v1.DeletionPolicyRetain }) })
-	t.Run("force-delete", func(t *testing.T) { keepsAll(t, k, "LeftBehind", func(s *contract.ObjectState) { s.ForceDelete = true }) })
+	t.Run("retain", func(t *testing.T) {
+		keepsAll(t, k, "Retained", func(s *contract.ObjectState) { s.DeletionPolicy = v1.DeletionPolicyRetain })
+	})
+	t.Run("force-delete", func(t *testing.T) {
+		keepsAll(t, k, "LeftBehind", func(s *contract.ObjectState) { s.ForceDelete = true })
+	})
 	for _, activity := range deletion(t, k) {
 		t.Run("stalled deletion/"+activity, func(t *testing.T) { stallDeletion(t, k, activity) })
 	}

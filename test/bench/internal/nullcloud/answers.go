@@ -49,7 +49,9 @@ func (c *Cloud) aws() {
 			Resource: present("aws", "EC2::VPCEndpointService", svc).Resource}
 	})
 	nothing(c, contract.DeleteEndpointService)
-	nothing(c, contract.EnsureRecords)
+	answer(c, contract.EnsureRecords, func(in contract.RecordsInput) contract.Outcome {
+		return present("aws", "Route53::RecordSet", in.Records[0].Name)
+	})
 	nothing(c, contract.DeleteRecords)
 	answer(c, contract.SweepAWS, func(contract.SweepInput) contract.Leftovers { return contract.Leftovers{} })
 	answer(c, contract.ListVPCDependents, func(contract.DiscoverVPCInput) contract.Leftovers { return contract.Leftovers{} })
