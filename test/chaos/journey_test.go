@@ -27,6 +27,7 @@ type journey struct {
 	// expect are the states that operations must end in; learn them when learning.
 	expect   *states
 	learning bool
+	special  *learner // in a dry run
 }
 
 // states are the settled states after operations, by operation.
@@ -118,12 +119,12 @@ func (j *journey) judge(ctx context.Context, run *lab.Run, key invariants.Key, l
 		run.Left, err = j.lane.Left(ctx, last)
 		return err
 	}
-	all, err := j.lane.Checker.Inventory(ctx)
+	look, err := j.lane.Look(ctx)
 	if err != nil {
 		return err
 	}
-	run.Twice = lab.Twice(all, now.GetAnnotations()[v1.AnnotationID])
-	state, err := lab.State(now, all)
+	run.Twice = lab.Twice(look, now.GetAnnotations()[v1.AnnotationID])
+	state, err := j.lane.State(ctx, now, look)
 	if err != nil {
 		return err
 	}
@@ -136,10 +137,12 @@ func (j *journey) create(kind string) error {
 		func(ctx context.Context) error { _, err := j.lane.AwaitReady(ctx, key); return err })
 }
 
-func (j *journey) update(kind string) error {
+func (j *journey) update(kind string) error { return j.updateAs("Update"+kind, kind) }
+
+func (j *journey) updateAs(operation, kind string) error {
 	key := j.lane.Key(kind)
 	var generation int64
-	return j.do("Update"+kind, key, func(ctx context.Context) (err error) { generation, err = j.lane.Change(ctx, key); return err },
+	return j.do(operation, key, func(ctx context.Context) (err error) { generation, err = j.lane.Change(ctx, key); return err },
 		func(ctx context.Context) error {
 			_, err := j.lane.AwaitGeneration(ctx, key, generation)
 			return err
@@ -166,14 +169,20 @@ func (j *journey) creates(kind string) func() error { return func() error { retu
 func (j *journey) updates(kind string) func() error { return func() error { return j.update(kind) } }
 func (j *journey) removes(kind string) func() error { return func() error { return j.remove(kind) } }
 
-// whole is every operation once, with between before the deletions.
+// whole is every operation and every special form once, with between before the
+// deletions.
 func (j *journey) whole(between func() error) error {
 	return steps(
 		j.creates(v1.KindProviderType), j.creates(v1.KindProvider), j.creates(v1.KindNetwork), j.creates(v1.KindCluster),
 		j.updates(v1.KindCluster), j.updates(v1.KindNetwork), j.updates(v1.KindProvider), j.updates(v1.KindProviderType),
-		between,
-		j.removes(v1.KindCluster), j.removes(v1.KindNetwork), j.removes(v1.KindProvider), j.removes(v1.KindProviderType),
+		between, j.replace,
+		j.removes(v1.KindCluster), j.removes(v1.KindNetwork), j.cancelCreation, j.removes(v1.KindProvider), j.removes(v1.KindProviderType),
 	)
 }
 
 func nothing() error { return nil }
+
+// updateAll updates an object of each kind once more.
+func (j *journey) updateAll() error {
+	return steps(j.updates(v1.KindCluster), j.updates(v1.KindNetwork), j.updates(v1.KindProvider), j.updates(v1.KindProviderType))
+}

@@ -78,8 +78,8 @@ func killing(j *journey, plan *killPlan) {
 }
 
 var (
-	networkWork = []string{"CreateNetwork", "DeleteNetwork"}
-	clusterWork = []string{"CreateCluster", "DeleteCluster"}
+	networkWork = []string{"CreateNetwork", "DeleteNetwork", cancelCreate}
+	clusterWork = []string{"CreateCluster", "DeleteCluster", replacePools}
 )
 
 // clusterRounds is how many Clusters one Network sees.
@@ -102,7 +102,7 @@ func killNetworks(j *journey, plan *killPlan) error {
 			if plan.count(slices.Concat(clusterWork, updates[:2])...) == 0 {
 				break
 			}
-			if err := steps(j.creates(v1.KindCluster), j.updates(v1.KindCluster), j.removes(v1.KindCluster)); err != nil {
+			if err := steps(j.creates(v1.KindCluster), j.updates(v1.KindCluster), j.ifLeft(plan, replacePools, j.replace), j.removes(v1.KindCluster)); err != nil {
 				return err
 			}
 		}
@@ -111,11 +111,22 @@ func killNetworks(j *journey, plan *killPlan) error {
 				return err
 			}
 		}
-		if err := j.remove(v1.KindNetwork); err != nil {
+		if err := steps(j.removes(v1.KindNetwork), j.ifLeft(plan, cancelCreate, j.cancelCreation)); err != nil {
 			return err
 		}
 	}
 	return steps(j.removes(v1.KindProvider), j.removes(v1.KindProviderType))
+}
+
+// ifLeft runs a special form only while it has boundaries left: nothing else
+// needs it.
+func (j *journey) ifLeft(plan *killPlan, operation string, run func() error) func() error {
+	return func() error {
+		if plan.count(operation) == 0 {
+			return nil
+		}
+		return run()
+	}
 }
 
 // killProviders goes on until no boundary of Providers and ProviderTypes is left.
@@ -181,7 +192,8 @@ func anyCall(all []lab.Boundary) (out []lab.Boundary) {
 func learn(t *testing.T) error {
 	ownStack(t)
 	l := newLane(t, "dry")
-	j := &journey{lane: l, part: "dry run", expect: newStates(), learning: true}
+	special := &learner{runs: map[string]string{}}
+	j := &journey{lane: l, part: "dry run", expect: newStates(), learning: true, special: special}
 	learned.expect = j.expect
 	objects := map[string][]lab.Boundary{}
 	if err := j.whole(func() error {
@@ -192,17 +204,21 @@ func learn(t *testing.T) error {
 			if err := j.update(kind); err != nil {
 				return err
 			}
-			objects[kind] = lab.Boundaries(l.Conductor.Trace()[from:])[kind]
+			objects[kind] = lab.Boundaries(l.Conductor.Trace()[from:], nil)[kind]
 		}
 		return nil
 	}); err != nil {
 		return err
 	}
-	learned.boundaries = ours(lab.Boundaries(l.Conductor.Trace()))
-	learned.steps = lab.Steps(l.Conductor.Trace())
+	trace := l.Conductor.Trace()
+	learned.boundaries = special.boundaries(trace)
+	learned.steps = lab.Steps(trace)
 	learned.calls = l.Gate.Calls()
 	for kind, all := range objects {
 		learned.boundaries[kind] = anyCall(all)
+	}
+	for _, operation := range slices.Sorted(keysOf(learned.boundaries)) {
+		fmt.Printf("%s has %d borders\n", operation, len(learned.boundaries[operation]))
 	}
 	return nil
 }

@@ -170,8 +170,11 @@ func newLane(t *testing.T, name string) *lab.Lane {
 		if err := checker.SearchHistories(ctx, l.Stack, l.Name); err != nil && len(l.Conductor.Trace()) > 0 {
 			t.Error(err)
 		}
-		for _, o := range l.Gate.Overlaps() {
-			checker.Violate("8: lane %s: %s", l.Name, o)
+		for _, h := range l.Gate.Hindered() {
+			checker.Violate("8: lane %s: %s", l.Name, h)
+		}
+		if n := l.Gate.Conflicts(); n > 0 {
+			fmt.Printf("lane %s: %d writes to Shoots were outdated\n", l.Name, n)
 		}
 		for _, end := range l.Stop() {
 			t.Error(end)

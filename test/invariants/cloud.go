@@ -84,6 +84,8 @@ type owners struct {
 	shoots  map[string]bool      // by name in the cloud
 	// deleting are the Shoots that were told to go, by namespace/name.
 	deleting map[string]bool
+	// pools are all worker pools of all Shoots. Shoots are listed after objects.
+	pools []Pool
 }
 
 // Look checks the AWS emulator against the objects once. What exists must have
@@ -109,8 +111,11 @@ func (c *Checker) Look(ctx context.Context) error {
 		c.owned(r, before, after)
 	}
 	c.readyIsTrue(before, after, all)
-	for _, bad := range usedShoots(before, after) {
+	for _, bad := range slices.Concat(usedShoots(before, after), poolsAreTrue(before, after)) {
 		c.violate("%s", bad)
+	}
+	for _, bad := range PoolsTwice(before.pools) {
+		c.violate("1: %s", bad)
 	}
 	c.mu.Lock()
 	c.looks++
@@ -148,6 +153,7 @@ func (c *Checker) owners(ctx context.Context) (owners, error) {
 		name := fmt.Sprintf("shoot--%s--%s", strings.TrimPrefix(s.GetNamespace(), "garden-"), s.GetName())
 		o.shoots[name], c.shoots[name] = true, true
 		o.deleting[s.GetNamespace()+"/"+s.GetName()] = s.GetDeletionTimestamp() != nil
+		o.pools = append(o.pools, PoolsOf(&s)...)
 	}
 	return o, nil
 }

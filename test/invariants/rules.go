@@ -64,6 +64,9 @@ func alone(key Key, now v1.Object) (bad []string) {
 	if c.ObservedGeneration > now.GetGeneration() {
 		add("5: status.observedGeneration is %d, but the object is at generation %d", c.ObservedGeneration, now.GetGeneration())
 	}
+	if goesAndStalls(c.Conditions) {
+		add("5: Progressing and Stalled are both True")
+	}
 	if op := c.Operation; op != nil && op.Generation > now.GetGeneration() {
 		add("12: an operation for generation %d, but the object is at generation %d", op.Generation, now.GetGeneration())
 	}
@@ -103,6 +106,9 @@ func since(key Key, before, now v1.Object) (bad []string) {
 func compareOperation(key Key, b, c *v1.OperationStatus) (bad []string) {
 	add := func(format string, args ...any) {
 		bad = append(bad, fmt.Sprintf("%s: operation %s: ", key, c.ID)+fmt.Sprintf(format, args...))
+	}
+	if b.State == v1.OperationFailed { // terminated by hand; it may be reset, and run on
+		return bad
 	}
 	if c.Progress < b.Progress {
 		add("12: progress went from %d %% to %d %%", b.Progress, c.Progress)

@@ -48,6 +48,18 @@ func TestCompare(t *testing.T) {
 		"progress goes back": {
 			now: func(n *v1.Network) { n.Status.Operation.Progress = 40 }, want: "12:",
 		},
+		"it makes progress and stalls": {
+			now: func(n *v1.Network) {
+				n.Status.Conditions = append(n.Status.Conditions, metav1.Condition{Type: v1.ConditionProgressing, Status: metav1.ConditionTrue},
+					metav1.Condition{Type: v1.ConditionStalled, Status: metav1.ConditionTrue})
+			}, want: "5:",
+		},
+		"it stalls": {
+			now: func(n *v1.Network) {
+				n.Status.Conditions = append(n.Status.Conditions, metav1.Condition{Type: v1.ConditionProgressing, Status: metav1.ConditionFalse},
+					metav1.Condition{Type: v1.ConditionStalled, Status: metav1.ConditionTrue})
+			},
+		},
 		"an operation with a lower number": {
 			before: func(n *v1.Network) { n.Status.Operation.ID = "network/infra/n1/update/2.2" },
 			now:    func(n *v1.Network) { n.Status.Operation.ID = "network/infra/n1/update/2.1" }, want: "12:",

@@ -5,10 +5,11 @@
 //
 // The numbers in messages are those of the project's list: 1 nothing exists
 // twice, 2 nothing exists without an owner, 3 nothing outlives its owner, 4 no
-// Shoot goes while a Cluster is on it, 5 Ready is about the current spec and a world that has it, 6 phases change
-// along their tables, 8 one writer of a Shoot at a time, 10 credentials are
-// nowhere to be read, 12 progress does not go backwards. The others are about
-// kinds and systems that are not built yet.
+// Shoot goes while a Cluster is on it, 5 Ready is about the current spec and a
+// world that has it, and conditions do not contradict each other, 6 phases
+// change along their tables, 8 one writer of a Shoot at a time, 10 credentials
+// are nowhere to be read, 12 progress does not go backwards. The others are
+// about kinds and systems that are not built yet.
 package invariants
 
 import (

@@ -81,11 +81,11 @@ func (c *cluster) deleteRecords(ctx workflow.Context) error {
 	if c.plan.DNSZoneID == "" {
 		return nil
 	}
-	return lifecycle.Remove(ctx, keyRecords, contract.DeleteRecords, c.records())
+	return lifecycle.Remove(ctx, keyRecords, contract.DeleteRecords, c.records(), "endpoints")
 }
 
 func (c *cluster) deleteEndpointService(ctx workflow.Context) error {
-	return lifecycle.Remove(ctx, keyEndpoint, contract.DeleteEndpointService, c.endpointService())
+	return lifecycle.Remove(ctx, keyEndpoint, contract.DeleteEndpointService, c.endpointService(), "endpoints")
 }
 
 // deleteLoadBalancer ends when the cloud has none any more: one that stays
@@ -101,7 +101,10 @@ func (c *cluster) deleteLoadBalancer(ctx workflow.Context) error {
 }
 
 func (c *cluster) deleteDatabase(ctx workflow.Context) error {
-	return lifecycle.Remove(ctx, keyDatabase, contract.DeleteDatabase, c.database())
+	if err := lifecycle.Remove(ctx, keyDatabase, contract.DeleteDatabase, c.database()); err != nil {
+		return err
+	}
+	return lifecycle.Publish(ctx, "observed", v1.ObservedCluster{}) // a deletion goes by the field
 }
 
 func (c *cluster) deleteNamespace(ctx workflow.Context) error {
@@ -114,7 +117,7 @@ func (c *cluster) deleteStorageClasses(ctx workflow.Context) error {
 
 func (c *cluster) deleteWorkerPools(ctx workflow.Context) error {
 	return lifecycle.WithLock(ctx, c.plan.Network, contract.LockShoot, func(ctx workflow.Context) error {
-		return lifecycle.Remove(ctx, keyPools, contract.DeleteWorkerPools, c.pools())
+		return lifecycle.Remove(ctx, keyPools, contract.DeleteWorkerPools, c.pools(), fieldPools)
 	})
 }
 
@@ -134,6 +137,7 @@ func (c *cluster) deleteKey(ctx workflow.Context) error {
 		lifecycle.Tell(ctx, false, "KeyScheduledForDeletion", "%s", out.Note)
 	}
 	lifecycle.Forget(ctx, keyKMS)
+	lifecycle.Unpublish(ctx, "encryption")
 	return nil
 }
 

@@ -259,6 +259,13 @@ func Publish(ctx workflow.Context, field string, value any) error {
 	return nil
 }
 
+// Unpublish removes status fields of the kind, of what is gone.
+func Unpublish(ctx workflow.Context, fields ...string) {
+	for _, f := range fields {
+		delete(operationOf(ctx).report.Details, f)
+	}
+}
+
 // Published reads one of the kind's own status fields, as this or an earlier
 // operation has published it; false when none has.
 func Published(ctx workflow.Context, field string, into any) bool {

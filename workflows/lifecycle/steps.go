@@ -135,12 +135,14 @@ func Ensure[In any](ctx workflow.Context, key string, a contract.Activity[In, co
 	return out.Resource, nil
 }
 
-// Remove runs a Delete activity and takes its entry out of the ledger.
-func Remove[In any](ctx workflow.Context, key string, a contract.Activity[In, contract.None], in In) error {
+// Remove runs a Delete activity, takes its entry out of the ledger, and the
+// status fields that tell of it out of status.
+func Remove[In any](ctx workflow.Context, key string, a contract.Activity[In, contract.None], in In, fields ...string) error {
 	if _, err := Do(About(ctx, key), a, in); err != nil {
 		return err
 	}
 	Forget(ctx, key)
+	Unpublish(ctx, fields...)
 	return nil
 }
 

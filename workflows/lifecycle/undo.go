@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"go.temporal.io/sdk/workflow"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 )
@@ -55,10 +56,22 @@ func (o *operation) undo(ctx workflow.Context) {
 	switch err := o.runAll(ctx, back); {
 	case err == nil:
 		o.undone = "what it made is undone" + o.remaining()
+		o.disown(ctx)
 	case o.preempted:
 		o.undone = "the deletion goes on from what exists"
 	default:
 		o.undone = "the undoing was ended" + o.who() + ", what is left is listed in status.resources"
+	}
+}
+
+// disown takes the kind's own conditions back: they are about what is undone.
+func (o *operation) disown(ctx workflow.Context) {
+	for _, c := range slices.Clone(o.report.Conditions) {
+		switch c.Type {
+		case v1.ConditionReady, v1.ConditionProgressing, v1.ConditionStalled, v1.ConditionDeletionBlocked, v1.ConditionInUse:
+		default:
+			o.condition(ctx, c.Type, metav1.ConditionFalse, "Undone", "the creation was cancelled, and what it made is undone")
+		}
 	}
 }
 

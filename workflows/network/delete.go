@@ -42,7 +42,7 @@ func (n *network) deleteDNSZone() lifecycle.Step {
 		if n.plan.DNSZoneName == "" {
 			return nil
 		}
-		return lifecycle.Remove(ctx, keyZone, contract.DeleteHostedZone, n.zone())
+		return lifecycle.Remove(ctx, keyZone, contract.DeleteHostedZone, n.zone(), "dnsZone")
 	})}
 }
 
@@ -61,7 +61,8 @@ func (n *network) waitShootGone() lifecycle.Step {
 				return n.explain(ctx, err)
 			}
 			lifecycle.Forget(ctx, keyShoot)
-			return nil
+			lifecycle.Unpublish(ctx, "vpc")
+			return n.publishShoot(ctx, contract.ShootStatus{}) // its name stays: a deletion goes by that
 		})}
 }
 
@@ -69,7 +70,7 @@ func (n *network) deleteOIDC() lifecycle.Step {
 	// It finds them by identity, too: an earlier Shoot of the Network had another
 	// issuer, and this operation may know of none.
 	return lifecycle.Step{Name: "DeleteOIDC", Doc: "IAM OIDC provider", Run: lifecycle.Unless(&n.void, func(ctx workflow.Context) error {
-		return lifecycle.Remove(ctx, keyOIDC, contract.DeleteOIDCProvider, n.oidc())
+		return lifecycle.Remove(ctx, keyOIDC, contract.DeleteOIDCProvider, n.oidc(), "oidc")
 	})}
 }
 
@@ -130,6 +131,7 @@ func (n *network) removeBucket(ctx workflow.Context) error {
 		return nil
 	}
 	lifecycle.Forget(ctx, keyBucket)
+	lifecycle.Unpublish(ctx, "bucket")
 	return nil
 }
 

@@ -113,6 +113,11 @@ func cancelDuring(t *testing.T, k lifecycle.Kind, activity string) {
 	for _, r := range s.Resources {
 		require.NotEqual(t, v1.ResourcePresent, r.State, "%s %s is left", r.Type, r.ID)
 	}
+	for _, c := range s.Conditions {
+		if c.Status == metav1.ConditionTrue {
+			require.Contains(t, []string{v1.ConditionDeletionBlocked, v1.ConditionInUse}, c.Type, "it is about what is undone")
+		}
+	}
 	requireUndoneInReverse(t, e, k)
 	requireMonotonic(t, e)
 	requireDeletable(t, k, s)

@@ -212,22 +212,43 @@ func (c *Conductor) Running() []hook.Border {
 }
 
 // Boundaries lists the borders in a trace, before and after each call, in order
-// of first passing, by type of workflow.
-func Boundaries(trace []Passed) map[string][]Boundary {
+// of first passing, by type of workflow. Runs in as go by another name there.
+func Boundaries(trace []Passed, as map[string]string) map[string][]Boundary {
 	out := map[string][]Boundary{}
-	seen := map[Boundary]bool{}
+	type one struct {
+		name string
+		Boundary
+	}
+	seen := map[one]bool{}
 	for _, p := range trace {
 		if p.Moment != hook.Before {
 			continue
 		}
+		name := p.Workflow
+		if other, ok := as[p.RunID]; ok {
+			name = other
+		}
 		b := Boundary{Workflow: p.Workflow, Activity: p.Activity, Call: p.Call, Local: p.Local, Moment: hook.Before}
-		if seen[b] {
+		if seen[one{name, b}] {
 			continue
 		}
-		seen[b] = true
+		seen[one{name, b}] = true
 		after := b
 		after.Moment = hook.After
-		out[p.Workflow] = append(out[p.Workflow], b, after)
+		out[name] = append(out[name], b, after)
+	}
+	return out
+}
+
+// Runs are the ids of a workflow's runs that have begun since the trace had so
+// many entries.
+func Runs(trace []Passed, since int, workflow string) (out []string) {
+	seen := map[string]bool{}
+	for i, p := range trace {
+		if p.Workflow == workflow && !seen[p.RunID] && i >= since {
+			out = append(out, p.RunID)
+		}
+		seen[p.RunID] = true
 	}
 	return out
 }

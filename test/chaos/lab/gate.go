@@ -3,12 +3,7 @@ package lab
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -68,10 +63,10 @@ type Gate struct {
 
 	mu     sync.Mutex
 	shoots map[string]*upstream // by id
+	// opened are the clusters of Shoots by namespace/name: the newest credentials.
+	opened map[string]*rest.Config
 	calls  []Call
-	// writing counts the writes in flight to each Shoot's spec.
-	writing  map[string]int
-	overlaps []string
+	writes shootWrites
 }
 
 type upstream struct {
@@ -83,7 +78,8 @@ type upstream struct {
 
 // NewGate serves a gate on loopback.
 func NewGate(c *Conductor, management *rest.Config, awsURL string) (*Gate, error) {
-	g := &Gate{conductor: c, shoots: map[string]*upstream{}, writing: map[string]int{}}
+	g := &Gate{conductor: c, shoots: map[string]*upstream{}, opened: map[string]*rest.Config{},
+		writes: shootWrites{flying: map[string]int{}, last: map[string]uint64{}}}
 	var err error
 	if g.management, err = newUpstream(management); err != nil {
 		return nil, err
@@ -156,13 +152,6 @@ func (g *Gate) Calls() []Call {
 	return slices.Clone(g.calls)
 }
 
-// Overlaps tells of writes to one Shoot's spec that were in flight together.
-func (g *Gate) Overlaps() []string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return slices.Clone(g.overlaps)
-}
-
 // WriteKubeconfig writes a kubeconfig for the management cluster behind the
 // gate.
 func (g *Gate) WriteKubeconfig(path string) error {
@@ -231,16 +220,17 @@ func (g *Gate) forward(w http.ResponseWriter, r *http.Request, system System, u 
 	if kubeconfig {
 		r.Header.Set("Accept", "application/json")
 	}
-	end := g.begin(system, r)
+	shoot := shootSpec(system, r)
+	g.begins(shoot)
 	res, answer, err := u.send(r, body) //nolint:bodyclose // send reads and closes it
-	end()
+	g.ends(shoot, body, res, answer)
 	if err != nil {
 		g.note(call)
 		reset(w)
 		return
 	}
 	if kubeconfig && res.StatusCode < 300 {
-		if answer, err = g.admit(answer); err != nil {
+		if answer, err = g.admit(r.URL.Path, answer); err != nil {
 			http.Error(w, err.Error(), http.StatusBadGateway)
 			return
 		}
@@ -288,25 +278,6 @@ func (u *upstream) send(r *http.Request, body []byte) (*http.Response, []byte, e
 	return res, answer, err
 }
 
-// begin counts a write to a Shoot's spec, to see whether two are in flight at
-// once.
-func (g *Gate) begin(system System, r *http.Request) (end func()) {
-	_, path, isShoot := strings.Cut(r.URL.Path, "/shoots/")
-	if system != Garden || !isShoot || strings.Contains(path, "/") || (r.Method != http.MethodPatch && r.Method != http.MethodPut) {
-		return func() {}
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.writing[path]++; g.writing[path] > 1 {
-		g.overlaps = append(g.overlaps, fmt.Sprintf("%d writes to the Shoot %s were in flight at once", g.writing[path], path))
-	}
-	return func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		g.writing[path]--
-	}
-}
-
 // note keeps the call and says whether its answer gets lost.
 func (g *Gate) note(c Call) bool {
 	g.mu.Lock()
@@ -314,55 +285,6 @@ func (g *Gate) note(c Call) bool {
 	c.Lost = c.Status > 0 && c.Status < 300 && g.lose != nil && g.lose(c)
 	g.calls = append(g.calls, c)
 	return c.Lost
-}
-
-// admit replaces the shoot's address in the answer of adminkubeconfig by one
-// behind the gate, and keeps the credentials.
-func (g *Gate) admit(answer []byte) ([]byte, error) {
-	var request map[string]any
-	if err := json.Unmarshal(answer, &request); err != nil {
-		return nil, fmt.Errorf("adminkubeconfig: %w", err)
-	}
-	status, _ := request["status"].(map[string]any)
-	encoded, _ := status["kubeconfig"].(string)
-	raw, err := base64.StdEncoding.DecodeString(encoded)
-	if err != nil {
-		return nil, fmt.Errorf("adminkubeconfig: %w", err)
-	}
-	config, err := clientcmd.RESTConfigFromKubeConfig(raw)
-	if err != nil {
-		return nil, fmt.Errorf("adminkubeconfig: %w", err)
-	}
-	u, err := newUpstream(config)
-	if err != nil {
-		return nil, err
-	}
-	sum := sha256.Sum256(raw)
-	id := hex.EncodeToString(sum[:6])
-	g.mu.Lock()
-	g.shoots[id] = u
-	g.mu.Unlock()
-	rewritten, err := clientcmd.Write(*kubeconfigFor(g.kubeURL + shootPrefix + id))
-	if err != nil {
-		return nil, err
-	}
-	status["kubeconfig"] = base64.StdEncoding.EncodeToString(rewritten)
-	return json.Marshal(request)
-}
-
-// ShootConfigs reaches every shoot cluster that a worker has opened.
-func (g *Gate) ShootConfigs() []*rest.Config {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	byHost := map[string]*rest.Config{}
-	for _, u := range g.shoots {
-		byHost[u.config.Host] = u.config
-	}
-	out := make([]*rest.Config, 0, len(byHost))
-	for _, c := range byHost {
-		out = append(out, rest.CopyConfig(c))
-	}
-	return out
 }
 
 // reset cuts the connection so that the client sees a reset, not an end.

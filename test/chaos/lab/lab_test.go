@@ -117,7 +117,12 @@ func TestConductor(t *testing.T) {
 	}
 	hold.Release()
 	require.Equal(t, hook.Go, <-answered)
-	require.Len(t, Boundaries(c.Trace())["CreateNetwork"], 6, "three calls have begun, before and after each")
+	require.Len(t, Boundaries(c.Trace(), nil)["CreateNetwork"], 6, "three calls have begun, before and after each")
+	require.Equal(t, []string{"r"}, Runs(c.Trace(), 0, "CreateNetwork"))
+	require.Empty(t, Runs(c.Trace(), 1, "CreateNetwork"), "it had begun before")
+	apart := Boundaries(c.Trace(), map[string]string{"r": "Special"})
+	require.Len(t, apart["Special"], 6)
+	require.Empty(t, apart["CreateNetwork"])
 }
 
 func TestTable(t *testing.T) {

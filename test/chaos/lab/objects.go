@@ -84,6 +84,27 @@ func (l *Lane) Change(ctx context.Context, key invariants.Key) (int64, error) {
 	return o.GetGeneration(), err
 }
 
+// Machine types of the class that TiDB and TiKV of the sample Cluster have: the
+// sample's, and another one that has worker pools replaced.
+const (
+	SampleMachines = "m5.xlarge"
+	OtherMachines  = "r5.2xlarge"
+)
+
+// SetMachines gives that class a machine type. It is in force when the
+// ProviderType is Ready; Clusters follow with their next update.
+func (l *Lane) SetMachines(ctx context.Context, machineType string) error {
+	key := l.Key(v1.KindProviderType)
+	o := reference(key)
+	patch := fmt.Sprintf(`[{"op":"test","path":"/spec/machineClasses/1/name","value":"4C16G"},
+		{"op":"replace","path":"/spec/machineClasses/1/machineType","value":%q}]`, machineType)
+	if err := l.Stack.Kube.Patch(ctx, o, client.RawPatch(types.JSONPatchType, []byte(patch))); err != nil {
+		return err
+	}
+	_, err := l.AwaitGeneration(ctx, key, o.GetGeneration())
+	return err
+}
+
 func (l *Lane) retains(key invariants.Key) bool {
 	n, ok := l.Checker.Latest(key).(*v1.Network)
 	return ok && n.Spec.Bucket.Retain != nil && *n.Spec.Bucket.Retain

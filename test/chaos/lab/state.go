@@ -2,15 +2,11 @@ package lab
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
@@ -18,9 +14,43 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/test/stack"
 )
 
-// State describes a settled object and all that it has, without what differs
-// from one object to the next: what every run must end in.
-func State(o v1.Object, all []stack.Resource) (string, error) {
+// Look is what there is besides the objects at one moment.
+type Look struct {
+	Cloud []stack.Resource
+	// Pools of all Shoots. Each Shoot has some.
+	Pools []invariants.Pool
+}
+
+// Look looks around.
+func (l *Lane) Look(ctx context.Context) (look Look, err error) {
+	if look.Cloud, err = l.Checker.Inventory(ctx); err != nil {
+		return look, err
+	}
+	shoots := &unstructured.UnstructuredList{}
+	shoots.SetAPIVersion("core.gardener.cloud/v1beta1")
+	shoots.SetKind("ShootList")
+	err = l.Stack.Kube.List(ctx, shoots)
+	for _, s := range shoots.Items {
+		look.Pools = append(look.Pools, invariants.PoolsOf(&s)...)
+	}
+	return look, err
+}
+
+// State describes a settled object and all that it has in AWS, in the Shoot and
+// inside it, without what differs from one object to the next: what every run
+// must end in.
+func (l *Lane) State(ctx context.Context, o v1.Object, look Look) (string, error) {
+	inside, err := l.inShoot(ctx, o, look)
+	if err != nil {
+		return "", err
+	}
+	lines, err := described(o, look)
+	lines = append(lines, inside...)
+	slices.Sort(lines)
+	return strings.Join(lines, "\n"), err
+}
+
+func described(o v1.Object, look Look) ([]string, error) {
 	c := o.Common()
 	lines := []string{"phase " + string(c.Phase)}
 	for _, x := range c.Conditions {
@@ -34,20 +64,44 @@ func State(o v1.Object, all []stack.Resource) (string, error) {
 	}
 	raw, err := unstructuredStatus(o)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	for field, value := range raw {
 		if _, isMap := value.(map[string]any); isMap && !slices.Contains(passing, field) {
 			lines = append(lines, "status."+field+": "+strings.Join(fields(value.(map[string]any)), ","))
 		}
 	}
-	for _, r := range all {
+	for _, r := range look.Cloud {
 		if r.Owner == o.GetAnnotations()[v1.AnnotationID] && !invariants.IsPending(r) {
 			lines = append(lines, strings.TrimRight("aws "+r.Type+" "+r.State, " "))
 		}
 	}
-	slices.Sort(lines)
-	return strings.Join(lines, "\n"), nil
+	return append(lines, pools(o, look.Pools)...), nil
+}
+
+// pools are an object's worker pools, without their names: those that the
+// Shoot has, and those that status tells of.
+func pools(o v1.Object, all []invariants.Pool) (lines []string) {
+	shoot, owner := "", ""
+	switch o := o.(type) {
+	case *v1.Network: // those that belong to no Cluster
+		if o.Status.Shoot != nil {
+			shoot = o.Status.Shoot.Namespace + "/" + o.Status.Shoot.Name
+		}
+	case *v1.Cluster:
+		owner = o.Annotations[v1.AnnotationID]
+		for _, p := range o.Status.Pools {
+			lines = append(lines, fmt.Sprintf("pool told: %s in %s, %d %s, retiring %t", p.Component, p.Zone, p.Nodes, p.MachineType, p.Retiring))
+		}
+	default:
+		return nil
+	}
+	for _, p := range all {
+		if p.Owner == owner && (owner != "" || p.Shoot == shoot) {
+			lines = append(lines, fmt.Sprintf("pool in the Shoot: %s in %s, %d to %d %s, retiring %t", p.Component, p.Zones, p.Minimum, p.Maximum, p.MachineType, p.Retiring))
+		}
+	}
+	return lines
 }
 
 // passing are fields of status that tell of an operation, or of other objects.
@@ -64,10 +118,11 @@ func fields(m map[string]any) (out []string) {
 	return out
 }
 
-// Twice lists what of an owner exists more than once in AWS.
-func Twice(all []stack.Resource, owner string) (out []string) {
+// Twice lists what of an owner exists more than once in AWS, and where it has
+// more than one worker pool.
+func Twice(look Look, owner string) (out []string) {
 	count := map[string]int{}
-	for _, r := range all {
+	for _, r := range look.Cloud {
 		if r.Owner == owner && !invariants.IsPending(r) {
 			count[r.Type]++
 		}
@@ -78,13 +133,13 @@ func Twice(all []stack.Resource, owner string) (out []string) {
 		}
 	}
 	slices.Sort(out)
-	return out
+	return append(out, invariants.PoolsTwice(slices.DeleteFunc(slices.Clone(look.Pools), func(p invariants.Pool) bool { return p.Owner != owner }))...)
 }
 
 // Left lists what is left of an object that is gone: in AWS, in the garden, in
-// the shoot.
+// the Shoot and inside it.
 func (l *Lane) Left(ctx context.Context, gone v1.Object) (left []string, err error) {
-	all, err := l.Checker.Inventory(ctx)
+	look, err := l.Look(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +148,7 @@ func (l *Lane) Left(ctx context.Context, gone v1.Object) (left []string, err err
 	if n, ok := gone.(*v1.Network); ok && n.Status.Shoot != nil {
 		technical = n.Status.Shoot.TechnicalID
 	}
-	for _, r := range all {
+	for _, r := range look.Cloud {
 		if (r.Owner == id || (technical != "" && r.Cluster == technical)) && !invariants.IsPending(r) {
 			left = append(left, r.Type+" "+r.ID)
 		}
@@ -103,7 +158,12 @@ func (l *Lane) Left(ctx context.Context, gone v1.Object) (left []string, err err
 		more, err := l.leftInGarden(ctx, o)
 		return append(left, more...), err
 	case *v1.Cluster:
-		more, err := l.leftInShoots(ctx, id)
+		for _, p := range look.Pools {
+			if p.Owner == id {
+				left = append(left, "worker pool "+p.Shoot+" "+p.Name)
+			}
+		}
+		more, err := l.leftInShoot(ctx, o, look)
 		return append(left, more...), err
 	}
 	return left, nil
@@ -129,40 +189,6 @@ func (l *Lane) leftInGarden(ctx context.Context, n *v1.Network) (left []string, 
 				left = append(left, kind[1]+" "+o.GetName())
 			case kind[1] == "Shoot" && ours:
 				others = true
-			}
-		}
-	}
-	return left, nil
-}
-
-// leftInShoots lists what a Cluster has left in the shoots that the lane's
-// worker has opened. A shoot that is gone has nothing.
-func (l *Lane) leftInShoots(ctx context.Context, id string) (left []string, err error) {
-	id8 := id[:min(8, len(id))]
-	for _, config := range l.Gate.ShootConfigs() {
-		c, err := client.New(config, client.Options{Scheme: clientgoscheme.Scheme})
-		if err != nil {
-			continue // no API server answers there any more
-		}
-		var spaces corev1.NamespaceList
-		var volumes corev1.PersistentVolumeList
-		var classes storagev1.StorageClassList
-		if err := errors.Join(c.List(ctx, &spaces), c.List(ctx, &volumes), c.List(ctx, &classes)); err != nil {
-			continue
-		}
-		for _, o := range spaces.Items {
-			if strings.Contains(o.Name, id8) {
-				left = append(left, "namespace "+o.Name)
-			}
-		}
-		for _, o := range volumes.Items {
-			if o.Spec.ClaimRef != nil && strings.Contains(o.Spec.ClaimRef.Namespace, id8) {
-				left = append(left, "volume "+o.Name)
-			}
-		}
-		for _, o := range classes.Items {
-			if strings.Contains(o.Name, id8) {
-				left = append(left, "storage class "+o.Name)
 			}
 		}
 	}
