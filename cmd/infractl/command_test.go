@@ -2,6 +2,10 @@ package main
 
 import (
 	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -13,6 +17,8 @@ import (
 	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 )
@@ -117,6 +123,48 @@ func TestCompletionOfKinds(t *testing.T) {
 	require.NoError(t, root.Execute())
 	for _, k := range kinds {
 		require.Contains(t, out.String(), k.Plural+"\n")
+	}
+}
+
+// The names come from the API server, whatever form the target is written in.
+func TestCompletionOfNames(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch r.URL.Path {
+		case "/apis":
+			_, _ = io.WriteString(w, `{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"cloud.pingcap.com","versions":[{"groupVersion":"cloud.pingcap.com/v1","version":"v1"}]}]}`)
+		case "/apis/cloud.pingcap.com/v1":
+			_, _ = io.WriteString(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"cloud.pingcap.com/v1","resources":[{"name":"networks","kind":"Network","namespaced":true,"verbs":["list"]}]}`)
+		case "/apis/cloud.pingcap.com/v1/namespaces/infra/networks":
+			_, _ = io.WriteString(w, `{"kind":"NetworkList","apiVersion":"cloud.pingcap.com/v1","items":[
+				{"kind":"Network","apiVersion":"cloud.pingcap.com/v1","metadata":{"name":"n1","namespace":"infra"}},
+				{"kind":"Network","apiVersion":"cloud.pingcap.com/v1","metadata":{"name":"orders","namespace":"infra"}}]}`)
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	config := clientcmdapi.NewConfig()
+	config.Clusters["c"] = &clientcmdapi.Cluster{Server: server.URL}
+	config.Contexts["c"] = &clientcmdapi.Context{Cluster: "c"}
+	config.CurrentContext = "c"
+	require.NoError(t, clientcmd.WriteToFile(*config, path))
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"retry", "network", ""}, "n1\norders\n"},
+		{[]string{"describe", "networks", ""}, "n1\norders\n"},
+		{[]string{"retry", "network/"}, "network/n1\nnetwork/orders\n"},
+		{[]string{"retry", "pod", ""}, ""},
+	} {
+		var out bytes.Buffer
+		root := newRoot()
+		root.SetArgs(append([]string{"__complete", "--kubeconfig", path}, c.args...))
+		root.SetOut(&out)
+		require.NoError(t, root.Execute())
+		require.Equal(t, c.want+":4\n", out.String(), "%v", c.args) // 4: no file names
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,26 +12,37 @@ import (
 // completeTimeout bounds what the shell waits for.
 const completeTimeout = 2 * time.Second
 
-// completeTarget completes KIND, then NAME.
-func (g *globals) completeTarget(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+// completeTarget completes KIND, then NAME; or KIND/NAME in one.
+func (g *globals) completeTarget(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 	const no = cobra.ShellCompDirectiveNoFileComp
-	switch len(args) {
-	case 0:
+	asked, _, joined := strings.Cut(word, "/")
+	switch {
+	case len(args) == 0 && joined:
+		names := g.completeNames(cmd.Context(), asked)
+		for i, n := range names {
+			names[i] = asked + "/" + n
+		}
+		return names, no
+	case len(args) == 0:
 		return plurals(), no
-	case 1:
-		k, err := parseKind(args[0])
-		if err != nil {
-			return nil, no
-		}
-		r, err := g.open()
-		if err != nil {
-			return nil, no
-		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), completeTimeout)
-		defer cancel()
-		return r.names(ctx, k), no
+	case len(args) == 1:
+		return g.completeNames(cmd.Context(), args[0]), no
 	}
 	return nil, no
+}
+
+func (g *globals) completeNames(ctx context.Context, asked string) []string {
+	k, err := parseKind(asked)
+	if err != nil {
+		return nil
+	}
+	r, err := g.open()
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, completeTimeout)
+	defer cancel()
+	return r.names(ctx, k)
 }
 
 func (r *reader) names(ctx context.Context, k kind) []string {
