@@ -70,13 +70,14 @@ func beats(ctx context.Context, timeout time.Duration, beat func(context.Context
 			one, cancel = context.WithDeadline(ctx, last.Add(timeout))
 		}
 		err := beat(one)
+		late := one.Err() != nil && ctx.Err() == nil
 		cancel()
 		switch {
 		case answered(err):
 			last = sent
 		case refused(err):
 			return lostAttempt("Temporal does not know it any more: " + err.Error())
-		case timeout > 0 && time.Since(last) >= timeout:
+		case late, timeout > 0 && time.Since(last) >= timeout:
 			return lostAttempt("no heartbeat has reached Temporal for " + timeout.String() + ": " + err.Error())
 		}
 	}

@@ -66,7 +66,9 @@ func (o *oidc) fault(err error) error { return faults.FromAWS(err, o.resource())
 // EnsureOIDCProvider implements contract.EnsureOIDCProvider. It gives IAM no
 // thumbprint: IAM trusts issuers with a public certificate without one, and
 // reads that of others itself. Providers of the owner for another issuer are of
-// a Shoot that is no more; they go once the right one is there.
+// a Shoot that is no more; they go before the right one is made. To look for
+// them is dear (IAM tells of tags one by one), so it is done then only; Delete
+// looks again.
 func (a *Activities) EnsureOIDCProvider(ctx context.Context, in contract.OIDCProviderInput) (contract.Outcome, error) {
 	o, err := a.oidc(ctx, in)
 	if err != nil {
@@ -79,7 +81,9 @@ func (a *Activities) EnsureOIDCProvider(ctx context.Context, in contract.OIDCPro
 	var note string
 	if faults.Is(err, faults.Gone) {
 		note = fmt.Sprintf("created IAM OIDC provider %s", in.IssuerURL)
-		have, err = o.create(ctx)
+		if err = o.removeAllBut(ctx, o.arn); err == nil {
+			have, err = o.create(ctx)
+		}
 	}
 	if err != nil {
 		return contract.Outcome{}, err
@@ -92,9 +96,6 @@ func (a *Activities) EnsureOIDCProvider(ctx context.Context, in contract.OIDCPro
 		if err != nil {
 			return contract.Outcome{}, o.fault(err)
 		}
-	}
-	if err := o.removeAllBut(ctx, o.arn); err != nil {
-		return contract.Outcome{}, err
 	}
 	return contract.Outcome{Resource: ledger(o.c, typeOIDC, o.arn), Note: note}, nil
 }

@@ -50,14 +50,15 @@ func TestOIDCProviderOfAFormerShootIsRemoved(t *testing.T) {
 
 	f.calls = nil
 	f.listedLate = []string{arnOf("https://i.example.com/gone")}
-	out := adopts(t, &f.lossy, a.EnsureOIDCProvider, oidcInput(issuerNow), "CreateOpenIDConnectProvider", "DeleteOpenIDConnectProvider")
+	out := adopts(t, &f.lossy, a.EnsureOIDCProvider, oidcInput(issuerNow), "DeleteOpenIDConnectProvider", "CreateOpenIDConnectProvider")
 	require.Equal(t, arnOf(issuerNow), out.Resource.ID)
 	require.ElementsMatch(t, append(foreign, arnOf(issuerNow)), f.left())
 }
 
-// The right one is made before the outdated one goes, and a foreign one in its
-// place stops both.
-func TestOIDCProviderIsMadeBeforeAnotherGoes(t *testing.T) {
+// The outdated one goes before the right one is made: where that is cut short,
+// the right one is still missing, so the next attempt looks again. A foreign one
+// in its place stops both.
+func TestAnOutdatedOIDCProviderGoesFirst(t *testing.T) {
 	f := newFakeIAM()
 	a := fakeActivities(t, func(c *clients) { c.iam = f })
 	_, err := a.EnsureOIDCProvider(t.Context(), oidcInput(issuerOnce))
@@ -71,7 +72,7 @@ func TestOIDCProviderIsMadeBeforeAnotherGoes(t *testing.T) {
 
 	_, err = a.EnsureOIDCProvider(t.Context(), oidcInput(issuerNow))
 	require.NoError(t, err)
-	require.Equal(t, []string{"CreateOpenIDConnectProvider", "DeleteOpenIDConnectProvider"}, f.calls)
+	require.Equal(t, []string{"DeleteOpenIDConnectProvider", "CreateOpenIDConnectProvider"}, f.calls)
 	_, err = a.EnsureOIDCProvider(t.Context(), oidcInput(""))
 	require.True(t, faults.Is(err, faults.Invalid), err)
 	require.Equal(t, []string{arnOf(issuerNow)}, f.left())

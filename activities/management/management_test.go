@@ -220,6 +220,20 @@ func TestReportOfAnOperationThatALaterOneHasFollowed(t *testing.T) {
 	}
 }
 
+// One that was reset in Temporal after its object had gone makes nothing more; a
+// deletion's last reports come when the object is gone.
+func TestReportOfAnOperationWhoseObjectHasGone(t *testing.T) {
+	a, log := activities(t, interceptor.Funcs{}, network())
+	for kind, gone := range map[string]bool{"Create": true, "Update": true, "Delete": false} {
+		_, err := a.ApplyOperationStatus(t.Context(), contract.OperationReport{Ref: networkRef, UID: "uid-0", Operation: v1.OperationStatus{ID: "x", Type: kind}})
+		require.Equal(t, gone, faults.Is(err, faults.Gone), "%s: %v", kind, err)
+		if gone {
+			require.Equal(t, networkRef.String(), faults.As(err).Resource)
+		}
+	}
+	require.Empty(t, *log)
+}
+
 func TestStatusIsAppliedToTheVersionThatWasRead(t *testing.T) {
 	conflicts := 2
 	in := contract.ObjectStatus{Ref: networkRef, UID: "uid-1"}

@@ -42,10 +42,13 @@ func (a *Activities) ApplyObjectStatus(ctx context.Context, in contract.ObjectSt
 	return contract.None{}, a.report(ctx, in.Ref, in.UID, in.Events)
 }
 
+// deletion is the type of operations that end after their object.
+const deletion = "Delete"
+
 // ApplyOperationStatus writes what the operation workflow owns: operation
 // (without waitingFor), lastError, resources, the kind's own fields, and its
-// conditions. An operation that a later one has followed gets a Gone fault of
-// the object: it was reset in Temporal, and must end.
+// conditions. An operation that a later one has followed, or whose object has
+// gone, gets a Gone fault of the object: it was reset in Temporal, and must end.
 func (a *Activities) ApplyOperationStatus(ctx context.Context, in contract.OperationReport) (contract.None, error) {
 	status := map[string]any{}
 	for k, v := range in.Details {
@@ -62,7 +65,15 @@ func (a *Activities) ApplyOperationStatus(ctx context.Context, in contract.Opera
 	if conditions := operationConditions(in.Conditions); len(conditions) > 0 {
 		status["conditions"] = conditions
 	}
-	latest := func(o v1.Object) error { return outdated(in.Ref, in.Operation, o.Common().Operation) }
+	latest := func(o v1.Object) error {
+		switch {
+		case o != nil:
+			return outdated(in.Ref, in.Operation, o.Common().Operation)
+		case in.Operation.Type == deletion: // its last reports come when the object is gone
+			return nil
+		}
+		return faults.New(faults.Gone, "NotFound", in.Ref.String(), "it does not exist any more, so operation %s has nothing to make", in.Operation.ID)
+	}
 	if err := a.applyStatus(ctx, in.Ref, in.UID, ownerOperation, status, latest); err != nil {
 		return contract.None{}, err
 	}
@@ -71,9 +82,9 @@ func (a *Activities) ApplyOperationStatus(ctx context.Context, in contract.Opera
 
 // outdated refuses the report of an operation that a later one has followed. A
 // status that was restored with its object may name one with a higher number,
-// which is older all the same.
+// which is a former object's, and older all the same.
 func outdated(ref contract.ObjectRef, reports v1.OperationStatus, told *v1.OperationStatus) error {
-	if told == nil || !temporal.LaterOperation(told.ID, reports.ID) || told.StartedAt == nil || reports.StartedAt == nil ||
+	if told == nil || told.UID != reports.UID || !temporal.LaterOperation(told.ID, reports.ID) || told.StartedAt == nil || reports.StartedAt == nil ||
 		!told.StartedAt.After(reports.StartedAt.Time) {
 		return nil
 	}
@@ -101,7 +112,8 @@ func operationConditions(in []metav1.Condition) (out []metav1.Condition) {
 // The first look is at the cache, and at what this process wrote last; a stale
 // one costs a second look.
 //
-// accept, unless nil, may refuse to write, going by the object as it is.
+// accept, unless nil, may refuse to write, going by the object as it is; nil if
+// that is not there.
 func (a *Activities) applyStatus(ctx context.Context, ref contract.ObjectRef, uid string, owner client.FieldOwner, status map[string]any,
 	accept func(v1.Object) error) error {
 	u, err := statusObject(ref, uid, status)
@@ -117,10 +129,13 @@ func (a *Activities) applyStatus(ctx context.Context, ref contract.ObjectRef, ui
 			return err
 		}
 		if string(o.GetUID()) != uid { // another object, or none
-			if live := look > 0; live {
-				return nil
+			switch live := look > 0; {
+			case !live:
+				continue
+			case accept != nil:
+				return accept(nil)
 			}
-			continue
+			return nil
 		}
 		if accept != nil {
 			if err := accept(o); err != nil {

@@ -162,6 +162,10 @@ type CommonStatus struct {
 type OperationStatus struct {
 	// ID is the Temporal workflow id of the operation.
 	ID string `json:"id"`
+	// UID is the metadata.uid of the object that the operation is for. A status
+	// that was restored with its object tells of an operation of the former one.
+	// +optional
+	UID string `json:"uid,omitempty"`
 	// Type is the verb: Create, Delete, Update, ....
 	Type string `json:"type"`
 	// Generation of the spec that the operation works towards.

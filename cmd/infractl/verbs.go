@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"go.temporal.io/api/serviceerror"
 	temporalclient "go.temporal.io/sdk/client"
 	sdktemporal "go.temporal.io/sdk/temporal"
 
@@ -134,17 +135,7 @@ func ask(ctx context.Context, o object, req temporal.VerbRequest) (verbResult, e
 			opts.HostPort, err, v1.AnnotationOperation, req.Verb)
 	}
 	defer c.Close()
-	handle, err := c.UpdateWithStartWorkflow(ctx, temporalclient.UpdateWithStartWorkflowOptions{
-		StartWorkflowOperation: startObject(c, o),
-		UpdateOptions: temporalclient.UpdateWorkflowOptions{
-			WorkflowID: temporal.ObjectID(o.Kind, o.Namespace, o.Name), UpdateName: temporal.UpdateVerb,
-			Args: []any{req}, WaitForStage: temporalclient.WorkflowUpdateStageCompleted,
-		},
-	})
-	var reply temporal.VerbReply
-	if err == nil {
-		err = handle.Get(ctx, &reply)
-	}
+	reply, err := send(ctx, c, o, req)
 	var refused *sdktemporal.ApplicationError
 	switch {
 	case err == nil:
@@ -159,8 +150,45 @@ func ask(ctx context.Context, o object, req temporal.VerbRequest) (verbResult, e
 	return res, nil
 }
 
+// updater is what send needs of a Temporal client.
+type updater interface {
+	NewWithStartWorkflowOperation(options temporalclient.StartWorkflowOptions, workflow any, args ...any) temporalclient.WithStartWorkflowOperation
+	UpdateWithStartWorkflow(ctx context.Context, options temporalclient.UpdateWithStartWorkflowOptions) (temporalclient.WorkflowUpdateHandle, error)
+}
+
+// askAgainAfter is how long send waits with a verb that Temporal turned away.
+const askAgainAfter = 200 * time.Millisecond
+
+// send sends the verb and waits for its answer. Temporal turns away an update
+// whose workflow task failed, as when an activity of the workflow has answered
+// at the same moment; the workflow has not seen it then, so it is sent again.
+func send(ctx context.Context, c updater, o object, req temporal.VerbRequest) (reply temporal.VerbReply, err error) {
+	for {
+		var handle temporalclient.WorkflowUpdateHandle
+		handle, err = c.UpdateWithStartWorkflow(ctx, temporalclient.UpdateWithStartWorkflowOptions{
+			StartWorkflowOperation: startObject(c, o),
+			UpdateOptions: temporalclient.UpdateWorkflowOptions{
+				WorkflowID: temporal.ObjectID(o.Kind, o.Namespace, o.Name), UpdateName: temporal.UpdateVerb,
+				Args: []any{req}, WaitForStage: temporalclient.WorkflowUpdateStageCompleted,
+			},
+		})
+		if err == nil {
+			err = handle.Get(ctx, &reply)
+		}
+		var turnedAway *serviceerror.WorkflowNotReady
+		if !errors.As(err, &turnedAway) {
+			return reply, err
+		}
+		select {
+		case <-ctx.Done():
+			return reply, err
+		case <-time.After(askAgainAfter):
+		}
+	}
+}
+
 // startObject starts the object's workflow as the bridge does.
-func startObject(c temporalclient.Client, o object) temporalclient.WithStartWorkflowOperation {
+func startObject(c updater, o object) temporalclient.WithStartWorkflowOperation {
 	return c.NewWithStartWorkflowOperation(temporal.StartObject(o.Kind, o.Namespace, o.Name), o.Kind,
 		temporal.Object{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, ID: o.Annotations[v1.AnnotationID]})
 }

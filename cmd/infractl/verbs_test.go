@@ -2,9 +2,13 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/serviceerror"
+	temporalclient "go.temporal.io/sdk/client"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidbcloud/infra-orchestrator/api/temporal"
@@ -61,4 +65,47 @@ func TestAccepts(t *testing.T) {
 	paused := of(v1.OperationStatus{State: v1.OperationRunning})
 	paused.Annotations = map[string]string{v1.AnnotationPaused: "true"}
 	require.Equal(t, []string{"resume"}, accepts(paused))
+}
+
+// busy turns updates away so many times, and then answers.
+type busy struct {
+	temporalclient.WorkflowUpdateHandle
+	times, asked int
+	end          error
+}
+
+func (b *busy) NewWithStartWorkflowOperation(temporalclient.StartWorkflowOptions, any, ...any) temporalclient.WithStartWorkflowOperation {
+	return nil
+}
+
+func (b *busy) UpdateWithStartWorkflow(context.Context, temporalclient.UpdateWithStartWorkflowOptions) (temporalclient.WorkflowUpdateHandle, error) {
+	if b.asked++; b.asked <= b.times {
+		return nil, serviceerror.NewWorkflowNotReady("workflow task failed")
+	}
+	return b, nil
+}
+
+func (b *busy) Get(_ context.Context, reply any) error {
+	reply.(*temporal.VerbReply).Text = "step EnsureBucket runs again"
+	return b.end
+}
+
+var someNetwork = object{common: common{TypeMeta: metav1.TypeMeta{Kind: "Network"}}}
+
+func TestAVerbThatTemporalTurnsAwayIsSentAgain(t *testing.T) {
+	b := &busy{times: 2}
+	reply, err := send(t.Context(), b, someNetwork, temporal.VerbRequest{Verb: temporal.VerbRetry})
+	require.NoError(t, err)
+	require.Equal(t, "step EnsureBucket runs again", reply.Text)
+	require.Equal(t, 3, b.asked)
+
+	b = &busy{end: errors.New("refused")}
+	_, err = send(t.Context(), b, someNetwork, temporal.VerbRequest{Verb: temporal.VerbRetry})
+	require.ErrorContains(t, err, "refused")
+	require.Equal(t, 1, b.asked, "an answer is an answer")
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = send(ctx, &busy{times: 1000}, someNetwork, temporal.VerbRequest{Verb: temporal.VerbRetry})
+	require.Error(t, err)
 }

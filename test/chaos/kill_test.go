@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/test/chaos/hook"
 	"github.com/tidbcloud/infra-orchestrator/test/chaos/lab"
@@ -52,14 +53,15 @@ func (p *killPlan) count(workflows ...string) (n int) {
 // workflow are met by updates, which are cheap.
 func killing(j *journey, plan *killPlan) {
 	var armed *lab.Armed
+	var b lab.Boundary
 	j.before = func(operation string, key invariants.Key) string {
 		armed = nil
 		workflows := []string{operation}
 		if operation == "Update"+key.Kind {
 			workflows = append(workflows, key.Kind)
 		}
-		b, ok := plan.take(workflows...)
-		if !ok {
+		var ok bool
+		if b, ok = plan.take(workflows...); !ok {
 			return ""
 		}
 		armed = j.lane.Conductor.Arm(lab.Rule{Boundary: b, Object: lab.WorkflowID(key), Then: hook.Kill})
@@ -70,10 +72,10 @@ func killing(j *journey, plan *killPlan) {
 			return ""
 		}
 		armed.Release()
-		if !armed.Fired() {
-			return "the boundary was never reached"
+		if armed.Fired() || b.Activity == contract.ApplyOperationStatus.Name && b.Call > 1 {
+			return "" // how often quick steps are told depends on how quick they are
 		}
-		return ""
+		return "the boundary was never reached"
 	}
 }
 

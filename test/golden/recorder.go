@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/temporalproto"
 	sdk "go.temporal.io/sdk/client"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -42,6 +44,7 @@ type recorder struct {
 	samples []*unstructured.Unstructured
 	changes map[string]int // by object
 	quiet   bool           // the kind is made, but not recorded
+	missing bool           // record only what is not there yet
 	written int
 }
 
@@ -71,23 +74,28 @@ func (r *recorder) fault(ctx context.Context, f stack.Fault) (mend func() error,
 }
 
 // verb asks a workflow for a verb. One that is not accepted yet, since the
-// workflow has not come to it, is asked for again.
+// workflow has not come to it, is asked for again; and so is one that met an
+// answer to another call, for which Temporal gives up the task of both.
 func (r *recorder) verb(ctx context.Context, workflowID, verb string) error {
 	fmt.Printf("  %s to %s\n", verb, workflowID)
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	h, err := r.stack.Temporal.UpdateWorkflow(ctx, sdk.UpdateWorkflowOptions{
-		WorkflowID: workflowID, UpdateName: temporal.UpdateVerb, WaitForStage: sdk.WorkflowUpdateStageCompleted,
-		Args: []any{temporal.VerbRequest{Verb: verb, By: "golden@recorder"}},
-	})
-	if err != nil {
-		return fmt.Errorf("%s to %s: %w", verb, workflowID, err)
+	for {
+		h, err := r.stack.Temporal.UpdateWorkflow(ctx, sdk.UpdateWorkflowOptions{
+			WorkflowID: workflowID, UpdateName: temporal.UpdateVerb, WaitForStage: sdk.WorkflowUpdateStageCompleted,
+			Args: []any{temporal.VerbRequest{Verb: verb, By: "golden@recorder"}},
+		})
+		if err == nil {
+			err = h.Get(ctx, new(temporal.VerbReply))
+		}
+		var lost *serviceerror.WorkflowNotReady
+		if !errors.As(err, &lost) {
+			if err != nil {
+				err = fmt.Errorf("%s to %s: %w", verb, workflowID, err)
+			}
+			return err
+		}
 	}
-	var reply temporal.VerbReply
-	if err := h.Get(ctx, &reply); err != nil {
-		return fmt.Errorf("%s to %s: %w", verb, workflowID, err)
-	}
-	return nil
 }
 
 // status reads what every kind has.
@@ -130,15 +138,21 @@ func (r *recorder) holds(ctx context.Context, p *plan, name, verb string) (opera
 			return false, err
 		}
 		operation = temporal.OperationID(temporal.ObjectID(p.kind, namespace, name), verb, generation, 1)
-		d, err := r.stack.Temporal.DescribeWorkflowExecution(ctx, operation, "")
-		for _, pending := range d.GetPendingActivities() {
-			if pending.GetActivityType().GetName() == activity && pending.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED {
-				return true, nil
-			}
-		}
-		return false, errors.Join(err, fmt.Errorf("pending: %v", d.GetPendingActivities()))
+		_, is, err := r.runs(ctx, operation, activity)
+		return is, err
 	})
 	return operation, err
+}
+
+// runs says whether a workflow is at an activity, and which run of it that is.
+func (r *recorder) runs(ctx context.Context, workflowID, activity string) (runID string, is bool, err error) {
+	d, err := r.stack.Temporal.DescribeWorkflowExecution(ctx, workflowID, "")
+	for _, pending := range d.GetPendingActivities() {
+		if pending.GetActivityType().GetName() == activity && pending.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED {
+			return d.GetWorkflowExecutionInfo().GetExecution().GetRunId(), true, nil
+		}
+	}
+	return "", false, errors.Join(err, fmt.Errorf("pending: %v", d.GetPendingActivities()))
 }
 
 // well waits until the object is Ready and saves its last operation.
@@ -183,24 +197,25 @@ func (r *recorder) ended(ctx context.Context, p *plan, name, operation, form str
 	if err := r.closed(ctx, operation); err != nil {
 		return err
 	}
-	if p.refuse == nil || form != stalled || strings.Contains(operation, "/delete/") {
-		return r.save(ctx, p.kind, operation, form)
-	}
-	if err := r.well(ctx, p, name, "", ""); err != nil {
-		return err
+	if form != cancelled && form != preempted && !strings.Contains(operation, "/delete/") {
+		if err := r.well(ctx, p, name, "", ""); err != nil {
+			return err
+		}
 	}
 	return r.save(ctx, p.kind, operation, form)
 }
 
-// latest is the id of the object's newest operation of a sort.
-func (r *recorder) latest(ctx context.Context, kind, name, verb string) (id string, err error) {
+// latest is the id of the object's newest operation of a sort, other than
+// those given.
+func (r *recorder) latest(ctx context.Context, kind, name, verb string, others ...string) (id string, err error) {
 	err = until(ctx, verb+kind+" "+name+" is listed", func() (bool, error) {
 		found, err := r.stack.Workflows(ctx, fmt.Sprintf("WorkflowType = %q AND InfraName = %q AND ExecutionStatus = \"Completed\"", verb+kind, name))
-		if err != nil || len(found) == 0 {
-			return false, err
+		for _, one := range found { // newest first
+			if id = one.GetExecution().GetWorkflowId(); !slices.Contains(others, id) {
+				return true, nil
+			}
 		}
-		id = found[0].GetExecution().GetWorkflowId() // newest first
-		return true, nil
+		return false, err
 	})
 	return id, err
 }
@@ -223,7 +238,7 @@ func (r *recorder) save(ctx context.Context, kind, operation, form string) error
 	if err := r.write(kind, info.GetType().GetName(), form, h); err != nil {
 		return err
 	}
-	object, err := r.objectRun(ctx, info.GetParentExecution().GetWorkflowId(), info.GetParentExecution().GetRunId())
+	object, err := r.objectRun(ctx, info.GetParentExecution().GetWorkflowId(), info.GetParentExecution().GetRunId(), endOf(operation))
 	if err != nil {
 		return err
 	}
@@ -233,53 +248,73 @@ func (r *recorder) save(ctx context.Context, kind, operation, form string) error
 
 // objectRun waits until the object workflow has told of its operation's end,
 // which is when it rests, continues as new or is done.
-func (r *recorder) objectRun(ctx context.Context, workflowID, runID string) (h *historypb.History, err error) {
+func (r *recorder) objectRun(ctx context.Context, workflowID, runID string, end func(*historypb.HistoryEvent) bool) (h *historypb.History, err error) {
 	err = until(ctx, workflowID+" has seen its operation end", func() (bool, error) {
 		h, err = r.stack.History(ctx, workflowID, runID)
 		if err != nil {
 			return false, err
 		}
-		seen := false
-		for _, e := range h.GetEvents() {
-			switch e.GetEventType() {
-			case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED, enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_CANCELED:
-				seen = true
-			case enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
-				if seen {
-					return true, nil
-				}
-			}
+		at := slices.IndexFunc(h.GetEvents(), end)
+		if at < 0 {
+			return false, errors.New("not in its history")
 		}
-		return false, errors.New("not in its history")
+		return slices.ContainsFunc(h.GetEvents()[at:], func(e *historypb.HistoryEvent) bool {
+			return e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
+		}), nil
 	})
 	return h, err
 }
 
-// write writes a history: the successful form as it is, since it is the one
-// that people read and tests take steps from, the others packed.
-func (r *recorder) write(kind, name, form string, h *historypb.History) error {
-	raw, err := temporalproto.CustomJSONMarshalOptions{Indent: " "}.Marshal(h)
-	if err != nil {
-		return err
+// endOf recognizes the end of an operation in the history of its parent.
+func endOf(operation string) func(*historypb.HistoryEvent) bool {
+	return func(e *historypb.HistoryEvent) bool {
+		return e.GetChildWorkflowExecutionCompletedEventAttributes().GetWorkflowExecution().GetWorkflowId() == operation ||
+			e.GetChildWorkflowExecutionCanceledEventAttributes().GetWorkflowExecution().GetWorkflowId() == operation
 	}
-	name += ".json"
-	if form != success {
-		name = strings.TrimSuffix(name, ".json") + "." + form + ".json.gz"
-		if raw, err = packed(raw); err != nil {
-			return err
-		}
+}
+
+// path is where a history goes, below the folder of its kind.
+func (r *recorder) path(kind, name, form string) string {
+	if form == success {
+		name += ".json"
+	} else {
+		name += "." + form + ".json.gz"
 	}
 	folder := strings.ToLower(kind)
 	if kind == v1.KindProviderType {
 		folder = "provider"
 	}
-	to := filepath.Join(r.out, folder, "testdata", "histories")
-	if err := os.MkdirAll(to, 0o755); err != nil {
+	return filepath.Join(r.out, folder, "testdata", "histories", name)
+}
+
+// has says whether a history is there.
+func (r *recorder) has(kind, name, form string) bool {
+	_, err := os.Stat(r.path(kind, name, form))
+	return err == nil
+}
+
+// write writes a history: the successful form as it is, since it is the one
+// that people read and tests take steps from, the others packed.
+func (r *recorder) write(kind, name, form string, h *historypb.History) error {
+	if r.missing && r.has(kind, name, form) {
+		return nil
+	}
+	raw, err := temporalproto.CustomJSONMarshalOptions{Indent: " "}.Marshal(h)
+	if err != nil {
+		return err
+	}
+	if form != success {
+		if raw, err = packed(raw); err != nil {
+			return err
+		}
+	}
+	to := r.path(kind, name, form)
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
 	}
 	r.written++
-	fmt.Printf("  %-45s %4d events, %3d KB\n", name, len(h.GetEvents()), len(raw)/1024)
-	return os.WriteFile(filepath.Join(to, name), raw, 0o644)
+	fmt.Printf("  %-45s %4d events, %3d KB\n", filepath.Base(to), len(h.GetEvents()), len(raw)/1024)
+	return os.WriteFile(to, raw, 0o644)
 }
 
 func packed(raw []byte) ([]byte, error) {

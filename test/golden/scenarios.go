@@ -2,14 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/tidbcloud/infra-orchestrator/api/temporal"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/test/stack"
 )
@@ -20,6 +15,13 @@ const (
 	stalled   = "stalled"
 	cancelled = "cancelled"
 	preempted = "preempted"
+	forced    = "forced"
+	retained  = "retained"
+
+	shootFailed = "shoot-failed"
+	dependents  = "dependents"
+	replaced    = "replaced"
+	attached    = "attached"
 )
 
 // plan is how to bring a kind's operations into each form.
@@ -32,10 +34,14 @@ type plan struct {
 	// Faults, each in the middle: refuse makes a step stall, hold keeps the
 	// activity holdAt running for as long as the fault is on. Without holdAt the
 	// operation is met where it is refused: the outcome of a running call is
-	// awaited, so an operation whose last call runs cannot be stopped. One
-	// without faults has its successful form only.
+	// awaited, so an operation whose last call runs cannot be stopped.
 	refuse, hold map[string]stack.Fault // by verb: Create, Update, Delete
 	holdAt       map[string]string
+	// use makes something that uses an object, for kinds whose deletion can only
+	// wait for that; end takes it away.
+	use func(ctx context.Context, r *recorder, name string) (end func() error, err error)
+	// more are forms that only this kind has.
+	more func(r *recorder, p *plan) []scene
 }
 
 var (
@@ -53,25 +59,28 @@ func plans() []plan {
 	return []plan{
 		{kind: v1.KindProviderType, sample: "aws-gardener", change: func(n int) map[string]any {
 			return map[string]any{"timeouts": map[string]any{"wake": fmt.Sprintf("%dm", 30+n)}}
-		}},
+		}, holdAt: map[string]string{"Delete": "management.WaitUnused"}, use: useType},
 		{kind: v1.KindProvider, sample: "core-aws",
 			change: func(n int) map[string]any {
 				return map[string]any{"dns": map[string]any{"parentZoneID": fmt.Sprintf("Z0123456789ABCDEFG%03d", n)}}
 			},
 			refuse: map[string]stack.Fault{"Create": deny("GetCallerIdentity"), "Update": deny("GetCallerIdentity")},
 			hold:   map[string]stack.Fault{"Create": deny("GetCallerIdentity"), "Update": deny("GetCallerIdentity")},
+			holdAt: map[string]string{"Delete": "management.WaitUnused"}, use: useProvider,
 		},
 		{kind: v1.KindNetwork, sample: "n1",
 			change: func(n int) map[string]any { return map[string]any{"bucket": map[string]any{"retain": n%2 == 1}} },
 			refuse: map[string]stack.Fault{"Create": deny("CreateBucket"), "Update": deny("GetCallerIdentity"), "Delete": deny("DeleteBucket")},
 			hold:   map[string]stack.Fault{"Create": {Target: "shoot", Kind: "stuck", Phase: "Create"}, "Update": slow("config-service")},
 			holdAt: map[string]string{"Create": "garden.WaitShootReady", "Update": "config.FetchNetworkConfig"},
+			more:   networkScenes,
 		},
 		{kind: v1.KindCluster, sample: "c1",
 			change: func(n int) map[string]any { return map[string]any{"displayName": fmt.Sprintf("orders-%d", n)} },
 			refuse: map[string]stack.Fault{"Create": deny("CreateRole"), "Update": deny("GetCallerIdentity"), "Delete": deny("DeleteRole")},
 			hold:   map[string]stack.Fault{"Create": {Target: "tidb", Kind: "stuck", Component: "tikv"}, "Update": slow("config-service")},
 			holdAt: map[string]string{"Create": "shoot.WaitDatabaseReady", "Update": "config.FetchClusterConfig"},
+			more:   clusterScenes,
 		},
 	}
 }
@@ -85,7 +94,7 @@ func (r *recorder) record(ctx context.Context) error {
 	}
 	r.samples = samples
 	for _, o := range samples {
-		if !isOurs(o.GetKind()) {
+		if planOf(o.GetKind()) == nil {
 			if err := r.stack.Apply(ctx, o.DeepCopy()); err != nil {
 				return err
 			}
@@ -102,16 +111,18 @@ func (r *recorder) record(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", all[i].kind, err)
 		}
 	}
-	return nil
+	r.quiet = r.only != "" && r.only != v1.KindProviderType
+	return r.play(ctx, &all[0], typeScenes(r, &all[0]))
 }
 
-func isOurs(kind string) bool {
+// planOf is the plan of a kind; nil when it is none of ours.
+func planOf(kind string) *plan {
 	for _, p := range plans() {
 		if p.kind == kind {
-			return true
+			return &p
 		}
 	}
-	return false
+	return nil
 }
 
 // kind leaves the kind's sample Ready, for the kinds after it, and has recorded
@@ -125,187 +136,49 @@ func (r *recorder) kind(ctx context.Context, p *plan) error {
 	if err := r.well(ctx, p, p.sample, "Create", success); err != nil {
 		return err
 	}
-	if r.quiet {
-		return nil
+	scenes := []scene{{"the sample's update", []string{"Update"}, func(ctx context.Context) error {
+		if err := r.update(ctx, p, p.sample); err != nil {
+			return err
+		}
+		return r.well(ctx, p, p.sample, "Update", success)
+	}}}
+	if p.refuse != nil {
+		scenes = append(scenes, r.forms(p)...)
 	}
-	if err := r.update(ctx, p, p.sample); err != nil {
-		return err
+	scenes = append(scenes, r.deletions(p)...)
+	if p.more != nil {
+		scenes = append(scenes, p.more(r, p)...)
 	}
-	if err := r.well(ctx, p, p.sample, "Update", success); err != nil {
-		return err
-	}
-	if p.refuse == nil {
-		return nil
-	}
-	return r.forms(ctx, p)
+	return r.play(ctx, p, scenes)
 }
 
-// forms makes three further objects: one whose operations stall and are
-// retried, one whose operations are cancelled, one that is deleted in the
-// middle of its update, after another that is deleted in its creation.
-func (r *recorder) forms(ctx context.Context, p *plan) error {
-	stalls, cancels, early, late := p.sample+"-stalls", p.sample+"-cancels", p.sample+"-early", p.sample+"-late"
-	for _, step := range []func() error{
-		func() error {
-			return r.stallAndRetry(ctx, p, stalls, "Create", func() error { return r.create(ctx, p, stalls) })
-		},
-		func() error {
-			return r.stallAndRetry(ctx, p, stalls, "Update", func() error { return r.update(ctx, p, stalls) })
-		},
-		func() error { return r.removeLast(ctx, p, stalls) },
+// scene is a part of the recording that stands by itself: it has its own
+// objects, and leaves nothing that disturbs the others.
+type scene struct {
+	name string
+	// makes are its histories: Create.stalled; Update for the successful form.
+	makes []string
+	play  func(ctx context.Context) error
+}
 
-		func() error {
-			return r.cancel(ctx, p, cancels, "Create", func() error { return r.create(ctx, p, cancels) })
-		},
-		func() error { return r.remove(ctx, p, cancels, "") },
-
-		func() error {
-			return r.preempt(ctx, p, early, "Create", func() error { return r.create(ctx, p, early) })
-		},
-
-		func() error { return r.create(ctx, p, late) },
-		func() error { return r.well(ctx, p, late, "Create", "") },
-		func() error {
-			return r.cancel(ctx, p, late, "Update", func() error { return r.update(ctx, p, late) })
-		},
-		func() error {
-			return r.preempt(ctx, p, late, "Update", func() error { return r.update(ctx, p, late) })
-		},
-	} {
-		if err := step(); err != nil {
-			return err
+// play plays the scenes that are to be recorded.
+func (r *recorder) play(ctx context.Context, p *plan, scenes []scene) error {
+	for _, s := range scenes {
+		there := r.missing
+		for _, m := range s.makes {
+			verb, form, ok := strings.Cut(m, ".")
+			if !ok {
+				form = success
+			}
+			there = there && r.has(p.kind, "Object"+verb+p.kind, form) && (form == attached || r.has(p.kind, verb+p.kind, form))
+		}
+		if r.quiet || there {
+			continue
+		}
+		fmt.Printf("%s: %s\n", p.kind, s.name)
+		if err := s.play(ctx); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
 	return nil
-}
-
-// removeLast deletes an object; where its deletion can stall, it does.
-func (r *recorder) removeLast(ctx context.Context, p *plan, name string) error {
-	if _, ok := p.refuse["Delete"]; !ok {
-		return r.remove(ctx, p, name, "")
-	}
-	return r.stallAndRetry(ctx, p, name, "Delete", func() error { return r.delete(ctx, p, name) })
-}
-
-// create applies an object like the sample.
-func (r *recorder) create(ctx context.Context, p *plan, name string) error {
-	for _, o := range r.samples {
-		if o.GetKind() != p.kind || o.GetName() != p.sample {
-			continue
-		}
-		o = o.DeepCopy()
-		o.SetName(name)
-		if label := "cloud.pingcap.com/provider-type"; o.GetLabels()[label] != "" {
-			o.SetLabels(map[string]string{label: name})
-		}
-		return r.stack.Apply(ctx, o)
-	}
-	return fmt.Errorf("there is no sample %s", p.sample)
-}
-
-// update changes the object so that an update is due that changes nothing.
-func (r *recorder) update(ctx context.Context, p *plan, name string) error {
-	r.changes[p.kind+name]++
-	patch, err := json.Marshal(map[string]any{"spec": p.change(r.changes[p.kind+name])})
-	if err != nil {
-		return err
-	}
-	return r.stack.Kube.Patch(ctx, bare(p.kind, name), client.RawPatch(types.MergePatchType, patch), client.FieldOwner("golden"))
-}
-
-func (r *recorder) delete(ctx context.Context, p *plan, name string) error {
-	return client.IgnoreNotFound(r.stack.Kube.Delete(ctx, bare(p.kind, name)))
-}
-
-func bare(kind, name string) *unstructured.Unstructured {
-	o := &unstructured.Unstructured{}
-	o.SetGroupVersionKind(v1.GroupVersion.WithKind(kind))
-	o.SetNamespace(namespace)
-	o.SetName(name)
-	return o
-}
-
-// stallAndRetry begins an operation that is refused something, waits for the
-// stall, mends it and asks the object for a retry.
-func (r *recorder) stallAndRetry(ctx context.Context, p *plan, name, verb string, begin func() error) error {
-	mend, err := r.fault(ctx, p.refuse[verb])
-	if err != nil {
-		return err
-	}
-	if err := begin(); err != nil {
-		return err
-	}
-	op, err := r.stalls(ctx, p.kind, name, verb)
-	if err != nil {
-		return err
-	}
-	if err := mend(); err != nil {
-		return err
-	}
-	if err := r.verb(ctx, temporal.ObjectID(p.kind, namespace, name), temporal.VerbRetry); err != nil {
-		return err
-	}
-	return r.ended(ctx, p, name, op, stalled)
-}
-
-// cancel begins an operation, and cancels it while a step is held: through the
-// operation itself, as people do who look at it in the Temporal UI.
-func (r *recorder) cancel(ctx context.Context, p *plan, name, verb string, begin func() error) error {
-	return r.interrupt(ctx, p, name, verb, begin, cancelled, func(op string) error {
-		return r.verb(ctx, op, temporal.VerbCancel)
-	})
-}
-
-// preempt begins an operation and deletes the object while a step is held.
-func (r *recorder) preempt(ctx context.Context, p *plan, name, verb string, begin func() error) error {
-	err := r.interrupt(ctx, p, name, verb, begin, preempted, func(string) error { return r.delete(ctx, p, name) })
-	if err != nil {
-		return err
-	}
-	return r.gone(ctx, p.kind, name)
-}
-
-func (r *recorder) interrupt(ctx context.Context, p *plan, name, verb string, begin func() error, form string, act func(operation string) error) error {
-	release, err := r.fault(ctx, p.hold[verb])
-	if err != nil {
-		return err
-	}
-	if err := begin(); err != nil {
-		return err
-	}
-	op, err := r.holds(ctx, p, name, verb)
-	if err != nil {
-		return err
-	}
-	if err := act(op); err != nil {
-		return err
-	}
-	if form == preempted {
-		// It ends while the fault is on, or else the step might be done first.
-		// A cancellation is heard at once, and undoing needs the fault gone.
-		if err := r.closed(ctx, op); err != nil {
-			return err
-		}
-	}
-	if err := release(); err != nil {
-		return err
-	}
-	return r.ended(ctx, p, name, op, form)
-}
-
-// remove deletes an object and waits until it is gone. form names what the
-// deletion is recorded as; empty for not at all.
-func (r *recorder) remove(ctx context.Context, p *plan, name, form string) error {
-	if err := r.delete(ctx, p, name); err != nil {
-		return err
-	}
-	if err := r.gone(ctx, p.kind, name); err != nil || form == "" {
-		return err
-	}
-	r.quiet = r.only != "" && r.only != p.kind
-	id, err := r.latest(ctx, p.kind, name, "Delete")
-	if err != nil {
-		return err
-	}
-	return r.save(ctx, p.kind, id, form)
 }

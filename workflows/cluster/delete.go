@@ -101,10 +101,7 @@ func (c *cluster) deleteLoadBalancer(ctx workflow.Context) error {
 }
 
 func (c *cluster) deleteDatabase(ctx workflow.Context) error {
-	if err := lifecycle.Remove(ctx, keyDatabase, contract.DeleteDatabase, c.database()); err != nil {
-		return err
-	}
-	return lifecycle.Publish(ctx, "observed", v1.ObservedCluster{}) // a deletion goes by the field
+	return lifecycle.Remove(ctx, keyDatabase, contract.DeleteDatabase, c.database())
 }
 
 func (c *cluster) deleteNamespace(ctx workflow.Context) error {

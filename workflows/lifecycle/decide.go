@@ -58,12 +58,25 @@ func decide(id, uid string, s contract.ObjectState, asked string) decision {
 // only others' finalizers can still hold it.
 func deletionDone(s contract.ObjectState) bool {
 	op := s.Operation
-	return s.Deleting && op != nil && op.Type == string(Delete) && op.State == v1.OperationSucceeded
+	return s.Deleting && op != nil && !restored(s) && op.Type == string(Delete) && op.State == v1.OperationSucceeded
+}
+
+// restored says whether status is of a former object, and came back with this
+// one out of a backup: nothing in it says how this object is.
+func restored(s contract.ObjectState) bool {
+	return s.Operation != nil && s.Operation.UID != "" && s.Operation.UID != s.UID
 }
 
 // wanted brings the object to its generation.
 func wanted(s contract.ObjectState, asked string) decision {
-	switch op := s.Operation; {
+	op := s.Operation
+	if op != nil && op.State == v1.OperationSucceeded && op.Type != string(Delete) && !restored(s) {
+		// It may have ended while no object workflow was there to tell so.
+		s.ObservedGeneration = max(s.ObservedGeneration, op.Generation)
+	}
+	switch {
+	case restored(s):
+		return decision{action: actRun, verb: Create}
 	case s.ObservedGeneration == 0:
 		return unlessEnded(s, Create, asked)
 	case s.ObservedGeneration < s.Generation:
@@ -98,7 +111,7 @@ func pausedText(s contract.ObjectState) string {
 // by somebody: then only a verb or a new generation starts it again.
 func unlessEnded(s contract.ObjectState, v Verb, asked string) decision {
 	op := s.Operation
-	ended := op != nil && op.Type == string(v) && op.Generation == s.Generation &&
+	ended := op != nil && !restored(s) && op.Type == string(v) && op.Generation == s.Generation &&
 		(op.State == v1.OperationCancelled || op.State == v1.OperationFailed) && !preempted(s)
 	if !ended || asked != "" {
 		return decision{action: actRun, verb: v}

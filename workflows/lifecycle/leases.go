@@ -20,17 +20,25 @@ type leases struct {
 // that an object's newer operation takes over what its older one held.
 func (l *leases) acquire(in contract.LeaseRequest, now metav1.Time) (granted bool) {
 	if at := find(l.Granted, in); at >= 0 {
-		l.Granted[at].Holder.Operation = in.Holder.Operation
+		takeOver(&l.Granted[at], in)
 		return true
 	}
 	one := contract.Lease{Name: in.Name, Holder: in.Holder, Shared: in.Shared, Since: now}
 	if at := find(l.Waiting, in); at >= 0 {
-		l.Waiting[at].Holder.Operation = in.Holder.Operation
+		takeOver(&l.Waiting[at], in)
 	} else {
 		l.Waiting = append(l.Waiting, one)
 	}
 	l.grant(now)
 	return find(l.Granted, in) >= 0
+}
+
+// takeOver gives a lease to the object's operation that asks; but not back to
+// an earlier one, whose question was on its way for long.
+func takeOver(have *contract.Lease, in contract.LeaseRequest) {
+	if !temporal.LaterOperation(have.Holder.Operation, in.Holder.Operation) {
+		have.Holder.Operation = in.Holder.Operation
+	}
 }
 
 // release takes a lease, or a request that waits, away; but not what a later
@@ -48,7 +56,7 @@ func (l *leases) release(in contract.LeaseRequest, now metav1.Time) {
 
 // withdraw takes a request away that still waits; what is granted stays.
 func (l *leases) withdraw(in contract.LeaseRequest) {
-	if at := find(l.Waiting, in); at >= 0 {
+	if at := find(l.Waiting, in); at >= 0 && !temporal.LaterOperation(l.Waiting[at].Holder.Operation, in.Holder.Operation) {
 		l.Waiting = slices.Delete(l.Waiting, at, at+1)
 	}
 }

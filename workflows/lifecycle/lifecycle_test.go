@@ -16,6 +16,10 @@ func TestDecide(t *testing.T) {
 	op := func(kind string, generation int64, state v1.OperationState) *v1.OperationStatus {
 		return &v1.OperationStatus{Type: kind, Generation: generation, State: state}
 	}
+	of := func(uid string, op *v1.OperationStatus) *v1.OperationStatus {
+		op.UID = uid
+		return op
+	}
 	for _, c := range []struct {
 		name   string
 		state  contract.ObjectState
@@ -55,6 +59,18 @@ func TestDecide(t *testing.T) {
 		{name: "reconcile with a long history gave way to the next", state: contract.ObjectState{Exists: true, Generation: 3, ObservedGeneration: 3, Operation: op("Update", 3, v1.OperationCancelled),
 			Conditions: []metav1.Condition{{Type: v1.ConditionProgressing, Reason: "Superseded"}}}, action: actRun, verb: Update},
 		{name: "update was cancelled, a later generation is there", state: contract.ObjectState{Exists: true, Generation: 4, ObservedGeneration: 4, Operation: op("Update", 3, v1.OperationCancelled)},
+			action: actSettle, reason: "Ready"},
+		{name: "creation ended while no object workflow ran", state: contract.ObjectState{Exists: true, Generation: 1, Operation: op("Create", 1, v1.OperationSucceeded)},
+			action: actSettle, reason: "Ready"},
+		{name: "creation ended while no object workflow ran, changed since", state: contract.ObjectState{Exists: true, Generation: 2, Operation: op("Create", 1, v1.OperationSucceeded)},
+			action: actRun, verb: Update},
+		{name: "restored", state: contract.ObjectState{Exists: true, UID: "known", Generation: 1, ObservedGeneration: 4, Operation: of("former", op("Update", 4, v1.OperationSucceeded))},
+			action: actRun, verb: Create},
+		{name: "restored after its creation was cancelled", state: contract.ObjectState{Exists: true, UID: "known", Generation: 1, Operation: of("former", op("Create", 1, v1.OperationCancelled))},
+			action: actRun, verb: Create},
+		{name: "restored after its deletion, and deleted", state: contract.ObjectState{Exists: true, UID: "known", Generation: 2, Deleting: true, Operation: of("former", op("Delete", 2, v1.OperationSucceeded))},
+			action: actRun, verb: Delete},
+		{name: "not restored", state: contract.ObjectState{Exists: true, UID: "known", Generation: 1, ObservedGeneration: 1, Operation: of("known", op("Create", 1, v1.OperationSucceeded))},
 			action: actSettle, reason: "Ready"},
 		{name: "changed while paused", state: contract.ObjectState{Exists: true, Generation: 4, ObservedGeneration: 3, Paused: true}, action: actWait, reason: "Paused"},
 		{name: "paused and deleted", state: contract.ObjectState{Exists: true, Generation: 2, Deleting: true, Paused: true}, action: actWait, reason: "Paused"},

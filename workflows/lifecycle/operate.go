@@ -118,7 +118,9 @@ func (o *object) resume(ctx workflow.Context, s contract.ObjectState, in Input) 
 	in.Verb, in.Generation = Verb(op.Type), op.Generation
 	in.ForceDelete = false // if it is one, starting it again does no harm
 	r := &running{in: in, id: op.ID, ended: o.attach(ctx, op.ID, in.UID)}
-	o.reconsider(ctx, r)
+	if !restored(s) { // else what is asked is asked of this object's own
+		o.reconsider(ctx, r)
+	}
 	return r
 }
 
@@ -212,7 +214,15 @@ func (o *object) watch(ctx workflow.Context, r *running) (over bool, err error) 
 		case r.ended.IsReady():
 			return true, nil
 		case r.known && outgrown(ctx) && !o.drain():
-			return false, o.continueAs(ctx, o.ref.ID)
+			// Once more, since it may be ending right now.
+			s, err := o.read(ctx)
+			if err != nil {
+				return false, err
+			}
+			if r.known = knows(s, r); r.known {
+				return false, o.continueAs(ctx, o.ref.ID)
+			}
+			continue
 		}
 		var n news
 		if o.news.ReceiveAsync(&n) {
@@ -222,6 +232,11 @@ func (o *object) watch(ctx workflow.Context, r *running) (over bool, err error) 
 		o.drain()
 		o.reconsider(ctx, r)
 	}
+}
+
+// knows says whether status calls the operation active.
+func knows(s contract.ObjectState, r *running) bool {
+	return s.Operation != nil && s.Operation.ID == r.id && s.Operation.Active()
 }
 
 // outgrown says whether a run should end although its operation has not.
@@ -238,7 +253,7 @@ func (o *object) reconsider(ctx workflow.Context, r *running) {
 		return
 	}
 	o.serve(ctx, &s, r)
-	r.known = s.Operation != nil && s.Operation.ID == r.id && s.Operation.Active()
+	r.known = knows(s, r)
 	switch {
 	case !s.Exists, s.UID != r.in.UID:
 		r.control(ctx, control{Do: doGone})
@@ -361,7 +376,7 @@ func (o *object) closeReport(ctx workflow.Context, s contract.ObjectState, r *ru
 	if err != nil || !s.Exists || s.UID != r.in.UID {
 		return err
 	}
-	op := v1.OperationStatus{ID: r.id, Type: string(r.in.Verb), Generation: r.in.Generation, Attempts: 1}
+	op := v1.OperationStatus{ID: r.id, UID: s.UID, Type: string(r.in.Verb), Generation: r.in.Generation, Attempts: 1}
 	if s.Operation != nil && s.Operation.ID == r.id {
 		op = *s.Operation
 	}

@@ -110,12 +110,14 @@ func (o *operation) begin(ctx workflow.Context) error {
 			o.stop()
 		}
 	}
-	o.minted, o.inherited = s.Minted && !s.Migrated, len(s.Resources) > 0
+	o.minted = s.Minted && !s.Migrated
+	// One that was terminated may not have told what it had made.
+	o.inherited = len(s.Resources) > 0 || s.Operation != nil && s.Operation.State == v1.OperationFailed
 	now := metav1.NewTime(workflow.Now(ctx))
 	o.report = contract.OperationReport{
 		Ref: o.in.Object, UID: o.in.UID, Resources: s.Resources, Conditions: s.Conditions, Details: s.Details,
 		Operation: v1.OperationStatus{
-			ID: workflow.GetInfo(ctx).WorkflowExecution.ID, Type: string(o.in.Verb), Generation: o.in.Generation,
+			ID: workflow.GetInfo(ctx).WorkflowExecution.ID, UID: o.in.UID, Type: string(o.in.Verb), Generation: o.in.Generation,
 			State: v1.OperationRunning, StartedAt: &now, Attempts: 1,
 		},
 	}

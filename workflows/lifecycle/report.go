@@ -79,7 +79,8 @@ func (o *operation) fail(ctx workflow.Context, s Step, f *faults.Fault, delay ti
 	}
 	o.faults[s.Name] = &stalled{text: "step " + s.Name + ": " + f.Human(), last: v1.LastError{Class: string(f.Class), Code: f.Code, Step: s.Name,
 		Owner: string(owner), Message: f.Error(), Hint: hint, At: &now, NextRetryAt: &next}}
-	o.show(ctx, s)
+	first, _ := o.stalledStep()
+	o.show(ctx, first)
 	o.event(ctx, true, "Stalled", "step %s: %s", s.Name, f.Human())
 	o.details(ctx)
 	o.publish(ctx, false)

@@ -116,6 +116,9 @@ type news struct {
 
 // tellNews tells it what stalls the operation now, if anything does.
 func (o *operation) tellNews(ctx workflow.Context) {
+	if o.preempted {
+		return // another operation speaks for the object now
+	}
 	n := news{UID: o.in.UID}
 	if s, is := o.stalledStep(); is {
 		f := o.faults[s.Name]

@@ -159,9 +159,11 @@ func (o *operation) runStep(ctx workflow.Context, s Step) error {
 }
 
 // border stands between two steps: here an operation ends for a newer
-// generation, if it is one that the next operation can go on from.
+// generation, if it is one that the next operation can go on from. A deletion
+// does so while it has not begun: the change may be that all is to be kept.
 func (o *operation) border(ctx workflow.Context) error {
-	if o.in.Verb == Update && o.newest > o.in.Generation {
+	waited := o.report.Operation.Step == waitUnused
+	if o.newest > o.in.Generation && (o.in.Verb == Update || o.in.Verb == Delete && waited) {
 		return errSuperseded
 	}
 	return ctx.Err()

@@ -1,6 +1,8 @@
 package network_test
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -169,36 +171,71 @@ func TestAStallIsStillShownByTheNextObjectWorkflow(t *testing.T) {
 }
 
 // A restore that brings status back, too, may call an operation active that was
-// the former object's. It is stopped, and this object's own starts at once; the
-// former one's end says nothing of this object.
+// the former object's. It is stopped, and whatever status says, this object is
+// brought to its spec at once: what the former one had may be there or not.
 func TestAnOperationThatARestoredStatusCallsActive(t *testing.T) {
-	for name, end := range map[string]contract.OperationEnd{
-		"runs until it is stopped": {Cancelled: true},
-		"has ended well":           {State: string(lifecycle.Succeeded)},
-		"nobody knows":             {Failure: "Temporal no longer knows it"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			e := workflowtest.NewEnv(t, network.Kind())
-			e.OnSignalExternalWorkflow(mock.Anything, mock.Anything, mock.Anything, mock.Anything, mock.Anything).Return(nil)
-			const former = "network/infra/x1/create/1.1"
-			e.Change(func(s *contract.ObjectState) {
-				s.UID = "uid-2"
-				s.Operation = &v1.OperationStatus{ID: former, Type: "Create", Generation: 1, State: v1.OperationRunning, Step: "EnsureBucket"}
-			})
-			e.Attached = func(in contract.OperationRun) contract.OperationEnd {
-				if in.WorkflowID == former && in.UID == "uid-2" {
-					return contract.OperationEnd{Former: true, Identity: e.Object.ID}
-				}
-				return end
-			}
-			e.Rest(time.Hour)
-			e.RunObject()
-			require.Equal(t, []string{"uid-2 FormerOperation"}, reasons(e))
-			closed := e.Reports()[0]
-			require.Equal(t, former, closed.Operation.ID)
-			require.Equal(t, v1.OperationCancelled, closed.Operation.State)
-			require.Equal(t, "network/infra/x1/create/1.2", e.Current().Operation.ID)
-			require.Equal(t, v1.PhaseNormal, e.Current().Phase)
-		})
+	ends := map[string]struct{ first, then contract.OperationEnd }{
+		"runs until it is stopped": {contract.OperationEnd{Former: true, Identity: "0123456789abcdef"}, contract.OperationEnd{Cancelled: true}},
+		"has ended well":           {contract.OperationEnd{Former: true, Identity: "0123456789abcdef"}, contract.OperationEnd{State: string(lifecycle.Succeeded)}},
+		"nobody knows":             {contract.OperationEnd{Failure: "Temporal no longer knows it"}, contract.OperationEnd{}},
 	}
+	for name, end := range ends {
+		for _, op := range []v1.OperationStatus{
+			{ID: "network/infra/x1/create/1.1", Type: "Create", Generation: 1},
+			{ID: "network/infra/x1/update/4.1", Type: "Update", Generation: 4},
+			{ID: "network/infra/x1/delete/5.1", Type: "Delete", Generation: 5},
+		} {
+			t.Run(name+"/"+op.Type, func(t *testing.T) {
+				e := workflowtest.NewEnv(t, network.Kind())
+				var asked []string
+				e.OnSignalExternalWorkflow(mock.Anything, mock.Anything, mock.Anything, mock.Anything, mock.Anything).Return(
+					func(_, workflow, _, _ string, arg any) error {
+						raw, err := json.Marshal(arg)
+						require.NoError(t, err)
+						if workflow == op.ID {
+							asked = append(asked, string(raw))
+						}
+						return nil
+					})
+				op.UID, op.State, op.Step = "uid-1", v1.OperationRunning, "EnsureBucket"
+				e.Change(func(s *contract.ObjectState) {
+					s.UID, s.Operation = "uid-2", &op
+					s.ObservedGeneration = op.Generation - 1
+					s.Verb, s.VerbManager = temporal.VerbCancel, "alice" // of what she sees, and nothing is undone by it
+				})
+				e.Attached = func(in contract.OperationRun) contract.OperationEnd {
+					if in.UID == "uid-2" {
+						return end.first
+					}
+					return end.then
+				}
+				e.Rest(time.Hour)
+				e.RunObject()
+				require.NotContains(t, strings.Join(asked, " "), temporal.VerbCancel)
+				require.Contains(t, e.Journal(), contract.EnsureShoot.Name)
+				require.NotContains(t, e.Journal(), contract.DeleteShoot.Name)
+				s := e.Current()
+				require.Equal(t, "Create", s.Operation.Type)
+				require.Equal(t, "uid-2", s.Operation.UID)
+				require.NotEqual(t, op.ID, s.Operation.ID)
+				require.Equal(t, v1.PhaseNormal, s.Phase)
+				require.Equal(t, s.Generation, s.ObservedGeneration)
+			})
+		}
+	}
+}
+
+// The object's workflow was cancelled, and its operation has ended meanwhile:
+// what is done is not done again.
+func TestAnOperationThatEndedWhileNobodyLooked(t *testing.T) {
+	e := ready(t)
+	e.Change(func(s *contract.ObjectState) {
+		s.ObservedGeneration, s.Phase, s.Ready = 0, v1.PhaseFailed, nil
+		require.Equal(t, v1.OperationSucceeded, s.Operation.State)
+	})
+	e.Rest(time.Hour)
+	e.RunObject()
+	require.Equal(t, v1.PhaseNormal, e.Current().Phase)
+	require.EqualValues(t, 1, e.Current().ObservedGeneration)
+	require.NotContains(t, e.Journal(), contract.EnsureShoot.Name)
 }

@@ -133,6 +133,25 @@ func TestCancellationOfADeletionInTheTemporalUI(t *testing.T) {
 	require.Contains(t, refused[0].Message, "a deletion cannot be cancelled")
 }
 
+// Somebody sees what the deletion would take, and saves it while it waits.
+func TestRetainIsHeardWhileADeletionWaits(t *testing.T) {
+	e := ready(t)
+	e.Change(func(s *contract.ObjectState) { s.Deleting = true; s.Generation++ })
+	e.Before = func(name string, times int) error {
+		if name == contract.WaitUnused.Name && times == 1 {
+			e.Change(func(s *contract.ObjectState) { s.DeletionPolicy = v1.DeletionPolicyRetain; s.Generation++ })
+			e.RegisterDelayedCallback(e.Nudge, 0)
+			return faults.New(faults.Transient, "Timeout", "", "it waits on")
+		}
+		return nil
+	}
+	e.RunObject()
+	require.NoError(t, e.GetWorkflowError())
+	require.False(t, e.Current().Exists)
+	require.NotContains(t, e.Journal(), contract.DeleteShoot.Name)
+	require.NotEmpty(t, events(e, "Retained"))
+}
+
 // Whoever cancels the object's workflow ends that alone.
 func TestCancellationOfTheObjectWorkflow(t *testing.T) {
 	e := workflowtest.NewEnv(t, network.Kind())

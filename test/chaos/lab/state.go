@@ -2,9 +2,11 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,8 +23,21 @@ type Look struct {
 	Pools []invariants.Pool
 }
 
-// Look looks around.
+// Look looks around; while a system is away, until it is back.
 func (l *Lane) Look(ctx context.Context) (look Look, err error) {
+	for {
+		if look, err = l.look(ctx); err == nil {
+			return look, nil
+		}
+		select {
+		case <-ctx.Done():
+			return look, errors.Join(err, ctx.Err())
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+func (l *Lane) look(ctx context.Context) (look Look, err error) {
 	if look.Cloud, err = l.Checker.Inventory(ctx); err != nil {
 		return look, err
 	}
