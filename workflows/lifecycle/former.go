@@ -47,7 +47,7 @@ func (o *object) outlive(ctx workflow.Context, r *running, identity string) erro
 				"the operation "+r.id+" of a former object of this name has to end first; terminate it in Temporal if it does not"))
 		}
 		err = workflow.Await(ctx, func() bool {
-			return ended.IsReady() || o.changed.Len() > 0 || len(o.requests) > 0 || o.leased
+			return ended.IsReady() || o.called()
 		})
 		switch {
 		case err != nil:

@@ -125,9 +125,8 @@ func newObject(ctx workflow.Context, k Kind, in ObjectInput) (*object, error) {
 // nothing to do. It returns true when the history should start afresh instead.
 func (o *object) rest(ctx workflow.Context) (long bool) {
 	if o.carried.Resting {
-		awake := func() bool { return o.changed.Len() > 0 || len(o.requests) > 0 || o.leased }
-		_ = workflow.Await(ctx, func() bool { return awake() || o.long(ctx) })
-		if !awake() && ctx.Err() == nil {
+		_ = workflow.Await(ctx, func() bool { return o.called() || o.long(ctx) })
+		if !o.called() && ctx.Err() == nil {
 			return true
 		}
 	}

@@ -15,14 +15,14 @@ import (
 func (o *object) watch(ctx workflow.Context, r *running) (over bool, err error) {
 	for {
 		_ = workflow.Await(ctx, func() bool {
-			return r.ended.IsReady() || o.called() || r.known && outgrown(ctx)
+			return r.ended.IsReady() || o.called() || o.news.Len() > 0 || r.known && outgrown(ctx)
 		})
 		switch {
 		case ctx.Err() != nil:
 			return false, ctx.Err()
 		case r.ended.IsReady():
 			return true, nil
-		case r.known && outgrown(ctx) && !o.called():
+		case r.known && outgrown(ctx) && !o.called() && o.news.Len() == 0:
 			// Once more, since it may be ending right now.
 			s, err := o.read(ctx)
 			if err != nil {
@@ -45,7 +45,7 @@ func (o *object) watch(ctx workflow.Context, r *running) (over bool, err error) 
 
 // called says whether anybody waits to be heard.
 func (o *object) called() bool {
-	return o.changed.Len() > 0 || o.news.Len() > 0 || len(o.requests) > 0 || o.leased
+	return o.changed.Len() > 0 || len(o.requests) > 0 || o.leased
 }
 
 // knows says whether status calls the operation active.
