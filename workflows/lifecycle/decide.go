@@ -29,6 +29,9 @@ type decision struct {
 // uid are those of the object that the workflow is for; uid is empty before
 // the first look. asked is a verb, retry or reconcile, that was granted.
 func decide(id, uid string, s contract.ObjectState, asked string) decision {
+	if restored(s) && !s.Operation.Active() { // one that is active has to be stopped first
+		s.Operation, s.ObservedGeneration = nil, 0
+	}
 	switch {
 	case !s.Exists:
 		return decision{action: actEnd}
@@ -70,13 +73,11 @@ func restored(s contract.ObjectState) bool {
 // wanted brings the object to its generation.
 func wanted(s contract.ObjectState, asked string) decision {
 	op := s.Operation
-	if op != nil && op.State == v1.OperationSucceeded && op.Type != string(Delete) && !restored(s) {
+	if op != nil && op.State == v1.OperationSucceeded && op.Type != string(Delete) {
 		// It may have ended while no object workflow was there to tell so.
 		s.ObservedGeneration = max(s.ObservedGeneration, op.Generation)
 	}
 	switch {
-	case restored(s):
-		return decision{action: actRun, verb: Create}
 	case s.ObservedGeneration == 0:
 		return unlessEnded(s, Create, asked)
 	case s.ObservedGeneration < s.Generation:
@@ -111,7 +112,7 @@ func pausedText(s contract.ObjectState) string {
 // by somebody: then only a verb or a new generation starts it again.
 func unlessEnded(s contract.ObjectState, v Verb, asked string) decision {
 	op := s.Operation
-	ended := op != nil && !restored(s) && op.Type == string(v) && op.Generation == s.Generation &&
+	ended := op != nil && op.Type == string(v) && op.Generation == s.Generation &&
 		(op.State == v1.OperationCancelled || op.State == v1.OperationFailed) && !preempted(s)
 	if !ended || asked != "" {
 		return decision{action: actRun, verb: v}

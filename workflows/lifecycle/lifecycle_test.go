@@ -70,6 +70,8 @@ func TestDecide(t *testing.T) {
 			action: actRun, verb: Create},
 		{name: "restored after its deletion, and deleted", state: contract.ObjectState{Exists: true, UID: "known", Generation: 2, Deleting: true, Operation: of("former", op("Delete", 2, v1.OperationSucceeded))},
 			action: actRun, verb: Delete},
+		{name: "restored and paused", state: contract.ObjectState{Exists: true, UID: "known", Generation: 1, ObservedGeneration: 4, Paused: true, Operation: of("former", op("Update", 4, v1.OperationSucceeded))},
+			action: actWait, reason: "Paused"},
 		{name: "not restored", state: contract.ObjectState{Exists: true, UID: "known", Generation: 1, ObservedGeneration: 1, Operation: of("known", op("Create", 1, v1.OperationSucceeded))},
 			action: actSettle, reason: "Ready"},
 		{name: "changed while paused", state: contract.ObjectState{Exists: true, Generation: 4, ObservedGeneration: 3, Paused: true}, action: actWait, reason: "Paused"},
