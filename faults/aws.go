@@ -80,13 +80,13 @@ const (
 	hintAWSPeriod = "wait until AWS has finished the change before; the call is repeated"
 )
 
-// fromAWSCode looks a code up, first as it is, then by its form. nil when it
-// says nothing.
+// fromAWSCode looks a code up, first as it is, then by its form, and by its
+// message where AWS has one code for several things. nil when it says nothing.
 func fromAWSCode(e apiError) *Fault {
 	code := e.ErrorCode()
 	rule, ok := awsCodes[strings.TrimSuffix(code, "Exception")]
 	if !ok {
-		rule, ok = awsCodeForm(code)
+		rule, ok = awsCodeForm(code, e.ErrorMessage())
 	}
 	if !ok {
 		return nil
@@ -123,12 +123,11 @@ var awsCodes = map[string]awsRule{
 	"InsufficientReservedInstanceCapacity": {class: Capacity}, "InsufficientCapacity": {class: Capacity},
 	"InsufficientAddressCapacity": {class: Capacity}, "InsufficientVolumeCapacity": {class: Capacity},
 
-	"AuthFailure": {Auth, OwnerOperator, hintAWSKeys}, "InvalidAccessKeyId": {Auth, OwnerOperator, hintAWSKeys},
-	"InvalidClientTokenId": {Auth, OwnerOperator, hintAWSKeys}, "SignatureDoesNotMatch": {Auth, OwnerOperator, hintAWSKeys},
+	"AuthFailure":  {Auth, OwnerOperator, hintAWSKeys},
 	"ExpiredToken": {Auth, OwnerOperator, hintAWSKeys}, "UnrecognizedClient": {Auth, OwnerOperator, hintAWSKeys},
 	"MissingAuthenticationToken": {Auth, OwnerOperator, hintAWSKeys}, "IncompleteSignature": {Auth, OwnerOperator, hintAWSKeys},
-	"InvalidToken": {Auth, OwnerOperator, hintAWSKeys}, "TokenRefreshRequired": {Auth, OwnerOperator, hintAWSKeys},
-	"AccessDenied": {Auth, OwnerOperator, hintAWSGrant}, "UnauthorizedOperation": {Auth, OwnerOperator, hintAWSGrant},
+	"TokenRefreshRequired": {Auth, OwnerOperator, hintAWSKeys},
+	"AccessDenied":         {Auth, OwnerOperator, hintAWSGrant}, "UnauthorizedOperation": {Auth, OwnerOperator, hintAWSGrant},
 	"Unauthorized": {Auth, OwnerOperator, hintAWSGrant}, "NotAuthorized": {Auth, OwnerOperator, hintAWSGrant},
 	"AllAccessDisabled": {Auth, OwnerOperator, hintAWSGrant}, "OperationNotPermitted": {Auth, OwnerOperator, hintAWSGrant},
 	"OptInRequired":  {Auth, OwnerOperator, "enable the service or region for the AWS account, and its billing; the operation goes on by itself"},
@@ -138,7 +137,7 @@ var awsCodes = map[string]awsRule{
 	"HostedZoneNotEmpty": {Dependency, OwnerOperator, hintAWSInUse}, "BucketNotEmpty": {Dependency, OwnerOperator, hintAWSInUse},
 	"ResourceInUse": {Dependency, OwnerOperator, hintAWSInUse}, "ExistingVpcEndpointConnections": {Dependency, OwnerOperator, hintAWSInUse},
 	"VPCAssociationInUse": {Dependency, OwnerOperator, hintAWSInUse}, "LastVPCAssociation": {Dependency, OwnerOperator, hintAWSInUse},
-	"InvalidIPAddress.InUse": {Dependency, OwnerOperator, hintAWSInUse}, "Disabled": {Dependency, OwnerOperator, "enable the KMS key; the operation goes on by itself"},
+	"Disabled":        {Dependency, OwnerOperator, "enable the KMS key; the operation goes on by itself"},
 	"KMSInvalidState": {Dependency, OwnerOperator, "see the KMS key's state in the console; the operation goes on by itself once it is enabled"},
 
 	"EntityAlreadyExists": {Conflict, OwnerOperator, hintAWSTaken}, "AlreadyExists": {Conflict, OwnerOperator, hintAWSTaken},
@@ -148,8 +147,7 @@ var awsCodes = map[string]awsRule{
 	"MovedPermanently": {Conflict, OwnerOperator, hintAWSTaken}, "PermanentRedirect": {Conflict, OwnerOperator, hintAWSTaken}, "IllegalLocationConstraint": {Conflict, OwnerOperator, hintAWSTaken},
 	"UnmodifiableEntity": {Conflict, OwnerOperator, hintAWSTaken}, "Resource.AlreadyAssociated": {Conflict, OwnerOperator, hintAWSTaken},
 
-	"ValidationError": {Invalid, OwnerUser, hintAWSBug}, "Validation": {Invalid, OwnerUser, hintAWSBug}, "InvalidInput": {Invalid, OwnerUser, hintAWSBug},
-	"MalformedPolicyDocument": {Invalid, OwnerUser, hintAWSBug}, "MalformedPolicy": {Invalid, OwnerUser, hintAWSBug},
+	"ValidationError": {Invalid, OwnerUser, hintAWSBug}, "Validation": {Invalid, OwnerUser, hintAWSBug},
 	"UnsupportedOperation": {Invalid, OwnerUser, hintAWSBug}, "MalformedXML": {Invalid, OwnerUser, hintAWSBug},
 	"MissingParameter": {Invalid, OwnerUser, hintAWSBug}, "UnknownParameter": {Invalid, OwnerUser, hintAWSBug},
 	"NoSuchEntity": {class: Gone}, "NotFound": {class: Gone}, "VPCAssociationNotFound": {class: Gone},
@@ -157,9 +155,17 @@ var awsCodes = map[string]awsRule{
 
 // awsCodeForm tells a class by the parts that AWS composes its codes of:
 // InvalidVpcID.NotFound, VpcLimitExceeded, NoSuchBucket, InvalidParameterValue.
-func awsCodeForm(code string) (awsRule, bool) {
+func awsCodeForm(code, message string) (awsRule, bool) {
 	code = strings.TrimSuffix(code, "Exception")
-	switch {
+	switch _, known := awsInvalid[code]; {
+	case known:
+		return awsInvalidForm(code, message), true
+	case code == "SignatureDoesNotMatch" && saysExpired(strings.ToLower(message)):
+		return awsBadTime, true
+	case code == "SignatureDoesNotMatch":
+		return awsBadKey, true
+	case strings.HasPrefix(code, "MalformedPolicy") && strings.Contains(strings.ToLower(message), "principal"):
+		return awsRefers, true // IAM knows a principal some seconds after it was made
 	case strings.HasSuffix(code, "NotFound"), strings.HasPrefix(code, "NoSuch"):
 		return awsRule{class: Gone}, true
 	case strings.HasSuffix(code, "Throttled"), strings.HasSuffix(code, "Throttling"):
@@ -170,8 +176,10 @@ func awsCodeForm(code string) (awsRule, bool) {
 		return awsRule{Conflict, OwnerOperator, hintAWSTaken}, true
 	case strings.HasSuffix(code, "InUse"), strings.HasSuffix(code, ".InUse"):
 		return awsRule{Dependency, OwnerOperator, hintAWSInUse}, true
-	case strings.HasPrefix(code, "Invalid"), strings.HasPrefix(code, "Malformed"):
-		return awsRule{Invalid, OwnerUser, hintAWSBug}, true
+	case strings.HasPrefix(code, "Invalid"):
+		return awsInvalidForm(code, message), true
+	case strings.HasPrefix(code, "Malformed"):
+		return awsWrong, true
 	}
 	return awsRule{}, false
 }
@@ -194,8 +202,8 @@ func fromAWSStatus(code string, status int) *Fault {
 		f.Class = Gone
 	case status == http.StatusConflict:
 		f.Class, f.Owner, f.Hint = Transient, OwnerProvider, hintAWSPeriod
-	case status >= 400:
-		f.Class, f.Owner, f.Hint = Invalid, OwnerUser, hintAWSBug
+	case status >= 400: // as awsInvalidForm does with what nothing is known of
+		f.Class, f.Owner, f.Hint = Dependency, OwnerOperator, hintAWSRefers
 	default:
 		f.Class = Transient
 	}

@@ -186,8 +186,8 @@ func TestFromAWSAnswers(t *testing.T) {
 
 		{"bad parameter", viaEC2, answer{400, ec2Error("InvalidParameterValue", "Value (x) for parameter cidrBlock is invalid.")},
 			faults.Invalid, "InvalidParameterValue", faults.OwnerUser, "cidrBlock"},
-		{"bad policy", viaIAM, answer{400, queryError(iamNS, "MalformedPolicyDocument", "Invalid principal in policy")},
-			faults.Invalid, "MalformedPolicyDocument", faults.OwnerUser, "principal"},
+		{"bad policy", viaIAM, answer{400, queryError(iamNS, "MalformedPolicyDocument", "Syntax errors in policy.")},
+			faults.Invalid, "MalformedPolicyDocument", faults.OwnerUser, "report a bug"},
 		{"bad name", viaIAM, answer{400, queryError(iamNS, "ValidationError", "1 validation error detected")},
 			faults.Invalid, "ValidationError", faults.OwnerUser, "report a bug"},
 
