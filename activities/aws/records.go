@@ -2,6 +2,7 @@ package aws
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,6 +32,10 @@ const (
 func ownerValue(identity string) string {
 	return fmt.Sprintf("%q", "heritage=infra-orchestrator,id="+identity)
 }
+
+// listings bounds how often a zone is listed anew in one attempt because
+// somebody changed it meanwhile.
+const listings = 4
 
 // recordSets reads and changes the records of one zone.
 type recordSets struct {
@@ -72,13 +77,44 @@ func (r recordSets) change(ctx context.Context, changes []r53types.Change) (last
 			if err == nil {
 				last = out.ChangeInfo
 			}
-			return r.fault(err)
+			return r.fault(withMessages(err))
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
 	return last, nil
+}
+
+// batchError is a refused batch with what Route 53 says of it in a list.
+type batchError struct {
+	*r53types.InvalidChangeBatch
+}
+
+func (e batchError) ErrorMessage() string { return strings.Join(e.Messages, ", ") }
+
+// withMessages makes the reasons for which a batch was refused its message: the
+// SDK keeps them apart.
+func withMessages(err error) error {
+	var refused *r53types.InvalidChangeBatch
+	if errors.As(err, &refused) && len(refused.Messages) > 0 {
+		return batchError{refused}
+	}
+	return err
+}
+
+// current runs f, which lists the zone and changes it, again when the zone was
+// changed in between: Route 53 then refuses the batch as a whole, be it for a
+// record of somebody else.
+func (r recordSets) current(f func() error) error {
+	var err error
+	for range listings {
+		err = f()
+		if refused := faults.As(err); refused == nil || refused.Code != "InvalidChangeBatch" || refused.Class != faults.Transient {
+			return err
+		}
+	}
+	return err
 }
 
 // recordsIn names the records of a call, for the audit.
@@ -101,6 +137,10 @@ func recordSet(name string) v1.Resource {
 
 // empty deletes every record set but the zone's own NS and SOA.
 func (r recordSets) empty(ctx context.Context, apex string) error {
+	return r.current(func() error { return r.emptyOnce(ctx, apex) })
+}
+
+func (r recordSets) emptyOnce(ctx context.Context, apex string) error {
 	var changes []r53types.Change
 	in := &route53.ListResourceRecordSetsInput{HostedZoneId: &r.zone}
 	for {
@@ -143,31 +183,37 @@ func (a *Activities) EnsureRecords(ctx context.Context, in contract.RecordsInput
 	if err != nil {
 		return contract.Outcome{}, err
 	}
-	have, err := sets.all(ctx)
-	if err != nil {
-		return contract.Outcome{}, err
-	}
 	if len(in.Records) > 0 {
 		out.Resource = recordSet(in.Records[0].Name)
 		out.Resource.Region = c.region
+	}
+	var change *r53types.ChangeInfo
+	err = sets.current(func() (err error) {
+		change, err = sets.ensure(ctx, in)
+		return err
+	})
+	if err != nil || change == nil {
+		return out, err
+	}
+	z := zone{a: a, dns: sets.dns, in: contract.HostedZoneInput{AWSResourceInput: contract.AWSResourceInput{Name: in.ZoneID}}}
+	return out, z.insync(ctx, change)
+}
+
+// ensure returns nil when there was nothing to change.
+func (r recordSets) ensure(ctx context.Context, in contract.RecordsInput) (*r53types.ChangeInfo, error) {
+	have, err := r.all(ctx)
+	if err != nil {
+		return nil, err
 	}
 	var changes []r53types.Change
 	for _, record := range in.Records {
 		more, err := upserts(have, record, in.Owner)
 		if err != nil {
-			return contract.Outcome{}, err
+			return nil, err
 		}
 		changes = append(changes, more...)
 	}
-	if len(changes) == 0 {
-		return out, nil
-	}
-	change, err := sets.change(ctx, changes)
-	if err != nil {
-		return contract.Outcome{}, err
-	}
-	z := zone{a: a, dns: sets.dns, in: contract.HostedZoneInput{AWSResourceInput: contract.AWSResourceInput{Name: in.ZoneID}}}
-	return out, z.insync(ctx, change)
+	return r.change(ctx, changes)
 }
 
 // upserts returns what must change for one record.
@@ -216,15 +262,20 @@ func (a *Activities) DeleteRecords(ctx context.Context, in contract.RecordsInput
 	if in.ZoneID == "" {
 		return contract.None{}, nil
 	}
-	have, err := sets.all(ctx)
+	return contract.None{}, faults.IgnoreGone(sets.current(func() error { return sets.remove(ctx, in.Owner.ID) }))
+}
+
+// remove deletes the records of an identity.
+func (r recordSets) remove(ctx context.Context, identity string) error {
+	have, err := r.all(ctx)
 	if err != nil {
-		return contract.None{}, faults.IgnoreGone(err)
+		return err
 	}
 	var changes []r53types.Change
 	for name, types := range have {
 		mark, marked := types[r53types.RRTypeTxt]
 		target, isMark := strings.CutPrefix(name, ownerLabel)
-		if !isMark || !marked || !holds(mark, ownerValue(in.Owner.ID)) {
+		if !isMark || !marked || !holds(mark, ownerValue(identity)) {
 			continue
 		}
 		// Marks of our identity are only ever put beside a CNAME of ours, and go
@@ -234,6 +285,6 @@ func (a *Activities) DeleteRecords(ctx context.Context, in contract.RecordsInput
 		}
 		changes = append(changes, r53types.Change{Action: r53types.ChangeActionDelete, ResourceRecordSet: &mark})
 	}
-	_, err = sets.change(ctx, changes)
-	return contract.None{}, faults.IgnoreGone(err)
+	_, err = r.change(ctx, changes)
+	return err
 }

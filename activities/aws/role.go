@@ -181,8 +181,7 @@ func (r *role) policyFault(ctx context.Context, err error) error {
 }
 
 func invalidPrincipal(f *faults.Fault) bool {
-	return f != nil && f.Class == faults.Invalid && strings.HasPrefix(f.Code, "MalformedPolicy") &&
-		strings.Contains(strings.ToLower(f.Message), "principal")
+	return f != nil && strings.HasPrefix(f.Code, "MalformedPolicy") && strings.Contains(strings.ToLower(f.Message), "principal")
 }
 
 // age is how long this activity has been tried, over all its attempts.
