@@ -71,7 +71,7 @@ func (a *Activities) EnsureBucket(ctx context.Context, in contract.AWSResourceIn
 	if err != nil {
 		return contract.Outcome{}, err
 	}
-	if err := b.configure(ctx); err != nil {
+	if err := a.steady(ctx, b.resource(), func() error { return b.configure(ctx) }); err != nil {
 		return contract.Outcome{}, err
 	}
 	return contract.Outcome{Resource: ledger(b.c, typeBucket, b.arn()), Note: note}, nil
@@ -85,7 +85,7 @@ func (b *bucket) exist(ctx context.Context) (note string, err error) {
 	case err == nil && identity == b.in.Owner.ID:
 		return "", nil
 	case err == nil && identity == "":
-		return "", b.adoptUntagged(ctx)
+		return "", b.a.steady(ctx, b.resource(), func() error { return b.adoptUntagged(ctx) })
 	case err == nil:
 		return "", foreign(b.resource(), identity, b.in.Owner)
 	case !faults.Is(err, faults.Gone):

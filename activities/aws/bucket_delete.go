@@ -34,8 +34,8 @@ func (a *Activities) DeleteBucket(ctx context.Context, in contract.DeleteBucketI
 		return contract.Outcome{}, b.explainDenied(err)
 	}
 	holds, err := b.holdsObjects(ctx)
-	if err != nil {
-		return contract.Outcome{}, faults.IgnoreGone(err)
+	if err = faults.IgnoreGone(err); err != nil { // gone meanwhile, or not yet seen everywhere: remove proves it
+		return contract.Outcome{}, err
 	}
 	out := contract.Outcome{Resource: ledger(b.c, typeBucket, b.arn())}
 	// An empty, untagged one is ours by its name, as in EnsureBucket.
@@ -75,8 +75,8 @@ func (b *bucket) holdsObjects(ctx context.Context) (bool, error) {
 func (b *bucket) remove(ctx context.Context) error {
 	var err error
 	for range 3 {
-		if err = b.empty(ctx); err != nil {
-			return faults.IgnoreGone(err)
+		if err = faults.IgnoreGone(b.empty(ctx)); err != nil {
+			return err
 		}
 		_, err = b.s3.DeleteBucket(ctx, &s3.DeleteBucketInput{Bucket: b.name, ExpectedBucketOwner: b.owner})
 		err = faults.IgnoreGone(b.fault(err))

@@ -79,10 +79,13 @@ func (a *Activities) EnsureEndpointService(ctx context.Context, in contract.Endp
 			return contract.EndpointService{}, err
 		}
 	}
-	if err := e.correct(ctx, keep); err != nil {
-		return contract.EndpointService{}, err
-	}
-	if err := e.permit(ctx, keep.ServiceId); err != nil {
+	err = a.steady(ctx, e.resource(), func() error {
+		if err := e.correct(ctx, keep); err != nil {
+			return err
+		}
+		return e.permit(ctx, keep.ServiceId)
+	})
+	if err != nil {
 		return contract.EndpointService{}, err
 	}
 	return e.observe(ctx, awssdk.ToString(keep.ServiceId))

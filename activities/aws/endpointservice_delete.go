@@ -74,19 +74,26 @@ func canonical(s ec2types.State) ec2types.State {
 	return ec2types.State(string(s[0]&^0x20) + string(s[1:]))
 }
 
-// reject ends all connections, for a service with any cannot be deleted.
+// reject ends all connections, for a service with any cannot be deleted. A call
+// is refused as a whole when one of the endpoints has gone since it was listed;
+// then those that are left are listed anew.
 func (e *endpoint) reject(ctx context.Context, service string) error {
-	endpoints, err := e.connections(ctx, service)
-	if err != nil || len(endpoints) == 0 {
-		return err
-	}
-	out, err := e.ec2.RejectVpcEndpointConnections(ctx, &ec2.RejectVpcEndpointConnectionsInput{
-		ServiceId: &service, VpcEndpointIds: endpoints,
+	rejected := false
+	err := e.a.settle(ctx, e.resource(), "rid of its connections", func() (bool, error) {
+		endpoints, err := e.connections(ctx, service)
+		if err != nil || len(endpoints) == 0 {
+			return err == nil, err
+		}
+		out, err := e.ec2.RejectVpcEndpointConnections(ctx, &ec2.RejectVpcEndpointConnectionsInput{
+			ServiceId: &service, VpcEndpointIds: endpoints,
+		})
+		if err != nil {
+			return false, e.fault(err)
+		}
+		rejected = true
+		return true, e.refusals(out.Unsuccessful)
 	})
-	if err != nil {
-		return e.fault(err)
-	}
-	if err := e.refusals(out.Unsuccessful); err != nil {
+	if err != nil || !rejected {
 		return err
 	}
 	return e.a.settle(ctx, e.resource(), "without connections", func() (bool, error) {

@@ -47,6 +47,9 @@ func (f *fakeDNS) GetChange(context.Context, *route53.GetChangeInput, ...func(*r
 }
 
 func (f *fakeDNS) GetHostedZone(_ context.Context, in *route53.GetHostedZoneInput, _ ...func(*route53.Options)) (*route53.GetHostedZoneOutput, error) {
+	if err := f.unknown("GetHostedZone", "NoSuchHostedZone"); err != nil {
+		return nil, err
+	}
 	if z := f.zones[*in.Id]; z != nil {
 		return &route53.GetHostedZoneOutput{HostedZone: z, VPCs: f.vpcs[*in.Id]}, nil
 	}
@@ -64,15 +67,24 @@ func (f *fakeDNS) ListHostedZonesByName(_ context.Context, in *route53.ListHoste
 }
 
 func (f *fakeDNS) AssociateVPCWithHostedZone(_ context.Context, in *route53.AssociateVPCWithHostedZoneInput, _ ...func(*route53.Options)) (*route53.AssociateVPCWithHostedZoneOutput, error) {
+	if err := f.unknown("AssociateVPCWithHostedZone", "NoSuchHostedZone"); err != nil {
+		return nil, err
+	}
 	f.vpcs[*in.HostedZoneId] = append(f.vpcs[*in.HostedZoneId], *in.VPC)
 	return &route53.AssociateVPCWithHostedZoneOutput{}, f.after("AssociateVPCWithHostedZone")
 }
 
 func (f *fakeDNS) ListTagsForResource(_ context.Context, in *route53.ListTagsForResourceInput, _ ...func(*route53.Options)) (*route53.ListTagsForResourceOutput, error) {
+	if err := f.unknown("ListTagsForResource", "NoSuchHostedZone"); err != nil {
+		return nil, err
+	}
 	return &route53.ListTagsForResourceOutput{ResourceTagSet: &r53types.ResourceTagSet{Tags: f.tags[*in.ResourceId]}}, nil
 }
 
 func (f *fakeDNS) ChangeTagsForResource(_ context.Context, in *route53.ChangeTagsForResourceInput, _ ...func(*route53.Options)) (*route53.ChangeTagsForResourceOutput, error) {
+	if err := f.unknown("ChangeTagsForResource", "NoSuchHostedZone"); err != nil {
+		return nil, err
+	}
 	f.tags[*in.ResourceId] = in.AddTags
 	return &route53.ChangeTagsForResourceOutput{}, f.after("ChangeTagsForResource")
 }

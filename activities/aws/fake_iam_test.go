@@ -49,6 +49,9 @@ func (f *fakeIAM) GetRole(_ context.Context, in *iam.GetRoleInput, _ ...func(*ia
 }
 
 func (f *fakeIAM) UpdateAssumeRolePolicy(_ context.Context, in *iam.UpdateAssumeRolePolicyInput, _ ...func(*iam.Options)) (*iam.UpdateAssumeRolePolicyOutput, error) {
+	if err := f.unknown("UpdateAssumeRolePolicy", "NoSuchEntity"); err != nil {
+		return nil, err
+	}
 	f.roles[*in.RoleName].AssumeRolePolicyDocument = in.PolicyDocument
 	return &iam.UpdateAssumeRolePolicyOutput{}, f.after("UpdateAssumeRolePolicy")
 }
@@ -61,6 +64,9 @@ func (f *fakeIAM) GetRolePolicy(_ context.Context, in *iam.GetRolePolicyInput, _
 }
 
 func (f *fakeIAM) PutRolePolicy(_ context.Context, in *iam.PutRolePolicyInput, _ ...func(*iam.Options)) (*iam.PutRolePolicyOutput, error) {
+	if err := f.unknown("PutRolePolicy", "NoSuchEntity"); err != nil {
+		return nil, err
+	}
 	f.inline[*in.RoleName] = *in.PolicyDocument
 	return &iam.PutRolePolicyOutput{}, f.after("PutRolePolicy")
 }
@@ -82,6 +88,9 @@ func (f *fakeIAM) GetOpenIDConnectProvider(_ context.Context, in *iam.GetOpenIDC
 }
 
 func (f *fakeIAM) AddClientIDToOpenIDConnectProvider(_ context.Context, in *iam.AddClientIDToOpenIDConnectProviderInput, _ ...func(*iam.Options)) (*iam.AddClientIDToOpenIDConnectProviderOutput, error) {
+	if err := f.unknown("AddClientIDToOpenIDConnectProvider", "NoSuchEntity"); err != nil {
+		return nil, err
+	}
 	p := f.providers[*in.OpenIDConnectProviderArn]
 	p.ClientIDList = append(p.ClientIDList, *in.ClientID)
 	return &iam.AddClientIDToOpenIDConnectProviderOutput{}, f.after("AddClientIDToOpenIDConnectProvider")

@@ -51,6 +51,9 @@ func (f *fakeLink) DescribeVpcEndpointServiceConfigurations(_ context.Context, i
 }
 
 func (f *fakeLink) ModifyVpcEndpointServiceConfiguration(_ context.Context, in *ec2.ModifyVpcEndpointServiceConfigurationInput, _ ...func(*ec2.Options)) (*ec2.ModifyVpcEndpointServiceConfigurationOutput, error) {
+	if err := f.unknown("ModifyVpcEndpointServiceConfiguration", "InvalidVpcEndpointServiceId.NotFound"); err != nil {
+		return nil, err
+	}
 	s := f.services[*in.ServiceId]
 	if in.AcceptanceRequired != nil {
 		s.AcceptanceRequired = in.AcceptanceRequired
@@ -60,6 +63,9 @@ func (f *fakeLink) ModifyVpcEndpointServiceConfiguration(_ context.Context, in *
 }
 
 func (f *fakeLink) DescribeVpcEndpointServicePermissions(_ context.Context, in *ec2.DescribeVpcEndpointServicePermissionsInput, _ ...func(*ec2.Options)) (*ec2.DescribeVpcEndpointServicePermissionsOutput, error) {
+	if err := f.unknown("DescribeVpcEndpointServicePermissions", "InvalidVpcEndpointServiceId.NotFound"); err != nil {
+		return nil, err
+	}
 	out := &ec2.DescribeVpcEndpointServicePermissionsOutput{}
 	for _, p := range f.permissions[*in.ServiceId] {
 		out.AllowedPrincipals = append(out.AllowedPrincipals, ec2types.AllowedPrincipal{Principal: &p})
@@ -68,6 +74,9 @@ func (f *fakeLink) DescribeVpcEndpointServicePermissions(_ context.Context, in *
 }
 
 func (f *fakeLink) ModifyVpcEndpointServicePermissions(_ context.Context, in *ec2.ModifyVpcEndpointServicePermissionsInput, _ ...func(*ec2.Options)) (*ec2.ModifyVpcEndpointServicePermissionsOutput, error) {
+	if err := f.unknown("ModifyVpcEndpointServicePermissions", "InvalidVpcEndpointServiceId.NotFound"); err != nil {
+		return nil, err
+	}
 	f.permissions[*in.ServiceId] = append(without(f.permissions[*in.ServiceId], in.RemoveAllowedPrincipals), in.AddAllowedPrincipals...)
 	return &ec2.ModifyVpcEndpointServicePermissionsOutput{}, f.after("ModifyVpcEndpointServicePermissions")
 }
@@ -77,6 +86,9 @@ func (f *fakeLink) DescribeVpcEndpointConnections(context.Context, *ec2.Describe
 }
 
 func (f *fakeLink) RejectVpcEndpointConnections(_ context.Context, in *ec2.RejectVpcEndpointConnectionsInput, _ ...func(*ec2.Options)) (*ec2.RejectVpcEndpointConnectionsOutput, error) {
+	if err := f.unknown("RejectVpcEndpointConnections", "InvalidVpcEndpointId.NotFound"); err != nil {
+		return nil, err
+	}
 	for i := range f.connections {
 		if slices.Contains(in.VpcEndpointIds, *f.connections[i].VpcEndpointId) {
 			f.connections[i].VpcEndpointState = ec2types.StateRejected

@@ -48,6 +48,9 @@ func (f *fakeS3) GetBucketTagging(_ context.Context, in *s3.GetBucketTaggingInpu
 }
 
 func (f *fakeS3) PutBucketTagging(_ context.Context, in *s3.PutBucketTaggingInput, _ ...func(*s3.Options)) (*s3.PutBucketTaggingOutput, error) {
+	if err := f.unknown("PutBucketTagging", "NoSuchBucket"); err != nil {
+		return nil, err
+	}
 	f.buckets[*in.Bucket].tags = in.Tagging.TagSet
 	return &s3.PutBucketTaggingOutput{}, f.after("PutBucketTagging")
 }
@@ -60,6 +63,9 @@ func (f *fakeS3) GetPublicAccessBlock(_ context.Context, in *s3.GetPublicAccessB
 }
 
 func (f *fakeS3) PutPublicAccessBlock(_ context.Context, in *s3.PutPublicAccessBlockInput, _ ...func(*s3.Options)) (*s3.PutPublicAccessBlockOutput, error) {
+	if err := f.unknown("PutPublicAccessBlock", "NoSuchBucket"); err != nil {
+		return nil, err
+	}
 	f.buckets[*in.Bucket].block = in.PublicAccessBlockConfiguration
 	return &s3.PutPublicAccessBlockOutput{}, f.after("PutPublicAccessBlock")
 }
@@ -77,6 +83,9 @@ func (f *fakeS3) PutBucketEncryption(_ context.Context, in *s3.PutBucketEncrypti
 }
 
 func (f *fakeS3) GetBucketVersioning(_ context.Context, in *s3.GetBucketVersioningInput, _ ...func(*s3.Options)) (*s3.GetBucketVersioningOutput, error) {
+	if err := f.unknown("GetBucketVersioning", "NoSuchBucket"); err != nil {
+		return nil, err
+	}
 	return &s3.GetBucketVersioningOutput{Status: f.buckets[*in.Bucket].versioning}, nil
 }
 

@@ -130,6 +130,17 @@ func (a *Activities) settle(ctx context.Context, resource, what string, look fun
 	}
 }
 
+// steady does f again while it answers Gone about what was just made or seen:
+// what one of AWS's servers has shown another may not know for some seconds. One
+// that is gone indeed is Transient in the end, and the next attempt finds that
+// out.
+func (a *Activities) steady(ctx context.Context, resource string, f func() error) error {
+	return a.settle(ctx, resource, "there", func() (bool, error) {
+		err := f()
+		return err == nil, err
+	})
+}
+
 // goneAsDone is for settle when absence is awaited: Gone means done.
 func goneAsDone(err error) (bool, error) {
 	if faults.Is(err, faults.Gone) {

@@ -77,18 +77,19 @@ func (a *Activities) EnsureKey(ctx context.Context, in contract.AWSResourceInput
 		}
 		note = fmt.Sprintf("created KMS key %s", in.Name)
 	}
-	revived, err := k.revive(ctx, found)
+	err = a.steady(ctx, k.resource(), func() error {
+		revived, err := k.revive(ctx, found)
+		if revived != "" {
+			note = revived
+		}
+		if err != nil || aliased {
+			return err
+		}
+		_, err = k.kms.CreateAlias(ctx, &kms.CreateAliasInput{AliasName: &in.Name, TargetKeyId: found.KeyId})
+		return k.aliasFault(err)
+	})
 	if err != nil {
 		return contract.Outcome{}, err
-	}
-	if revived != "" {
-		note = revived
-	}
-	if !aliased {
-		_, err := k.kms.CreateAlias(ctx, &kms.CreateAliasInput{AliasName: &in.Name, TargetKeyId: found.KeyId})
-		if err != nil {
-			return contract.Outcome{}, k.aliasFault(err)
-		}
 	}
 	err = k.a.settle(ctx, k.resource(), "usable under its alias", func() (bool, error) {
 		seen, err := k.describe(ctx, in.Name)

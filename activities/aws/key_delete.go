@@ -57,7 +57,11 @@ func (k *key) findAliased(ctx context.Context) (*kmstypes.KeyMetadata, error) {
 	if err != nil {
 		return nil, faults.IgnoreGone(err)
 	}
-	identity, err := k.identity(ctx, *m.KeyId)
+	var identity string
+	err = k.a.steady(ctx, k.resource(), func() (err error) {
+		identity, err = k.identity(ctx, *m.KeyId)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

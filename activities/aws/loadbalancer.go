@@ -40,7 +40,8 @@ func loadBalancers(ctx context.Context, api loadBalancerAPI) ([]elbtypes.LoadBal
 }
 
 // taggedLoadBalancers returns those of lbs whose tags match. One call names
-// twenty at most.
+// twenty at most, and fails as a whole when one of them has gone since it was
+// listed; then each is asked alone, and those that are gone are left out.
 func taggedLoadBalancers(ctx context.Context, api loadBalancerAPI, lbs []elbtypes.LoadBalancer, match func([]elbtypes.Tag) bool) ([]string, error) {
 	var found []string
 	for chunk := range slices.Chunk(lbs, 20) {
@@ -48,17 +49,38 @@ func taggedLoadBalancers(ctx context.Context, api loadBalancerAPI, lbs []elbtype
 		for _, lb := range chunk {
 			arns = append(arns, awssdk.ToString(lb.LoadBalancerArn))
 		}
-		out, err := api.DescribeTags(ctx, &elb.DescribeTagsInput{ResourceArns: arns})
+		descriptions, err := describeTags(ctx, api, arns)
 		if err != nil {
-			return nil, faults.FromAWS(err, "load balancers' tags")
+			return nil, err
 		}
-		for _, d := range out.TagDescriptions {
+		for _, d := range descriptions {
 			if match(d.Tags) {
 				found = append(found, awssdk.ToString(d.ResourceArn))
 			}
 		}
 	}
 	return found, nil
+}
+
+func describeTags(ctx context.Context, api loadBalancerAPI, arns []string) ([]elbtypes.TagDescription, error) {
+	out, err := api.DescribeTags(ctx, &elb.DescribeTagsInput{ResourceArns: arns})
+	switch err := faults.FromAWS(err, "load balancers' tags"); {
+	case err == nil:
+		return out.TagDescriptions, nil
+	case !faults.Is(err, faults.Gone):
+		return nil, err
+	case len(arns) == 1:
+		return nil, nil
+	}
+	var all []elbtypes.TagDescription
+	for _, arn := range arns {
+		one, err := describeTags(ctx, api, []string{arn})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one...)
+	}
+	return all, nil
 }
 
 func elbTag(t elbtypes.Tag) (*string, *string) { return t.Key, t.Value }

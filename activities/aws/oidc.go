@@ -89,12 +89,14 @@ func (a *Activities) EnsureOIDCProvider(ctx context.Context, in contract.OIDCPro
 		return contract.Outcome{}, err
 	}
 	if !slices.Contains(have.ClientIDList, audience) {
-		client := audience
-		_, err := o.iam.AddClientIDToOpenIDConnectProvider(ctx, &iam.AddClientIDToOpenIDConnectProviderInput{
-			OpenIDConnectProviderArn: &o.arn, ClientID: &client,
+		err := a.steady(ctx, o.resource(), func() error {
+			_, err := o.iam.AddClientIDToOpenIDConnectProvider(ctx, &iam.AddClientIDToOpenIDConnectProviderInput{
+				OpenIDConnectProviderArn: &o.arn, ClientID: awssdk.String(audience),
+			})
+			return o.fault(err)
 		})
 		if err != nil {
-			return contract.Outcome{}, o.fault(err)
+			return contract.Outcome{}, err
 		}
 	}
 	return contract.Outcome{Resource: ledger(o.c, typeOIDC, o.arn), Note: note}, nil

@@ -81,18 +81,27 @@ func (a *Activities) EnsureRole(ctx context.Context, in contract.RoleInput) (con
 	if err != nil {
 		return contract.Outcome{}, err
 	}
-	if !samePolicy(awssdk.ToString(have.AssumeRolePolicyDocument), trustPolicy(in)) {
-		_, err := r.iam.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{
-			RoleName: r.name, PolicyDocument: awssdk.String(trustPolicy(in).String()),
-		})
-		if err != nil {
-			return contract.Outcome{}, r.policyFault(ctx, err)
+	err = a.steady(ctx, r.resource(), func() error {
+		if err := r.trust(ctx, have, trustPolicy(in)); err != nil {
+			return err
 		}
-	}
-	if err := r.grant(ctx, accessPolicy(r.c.partition(), in)); err != nil {
+		return r.grant(ctx, accessPolicy(r.c.partition(), in))
+	})
+	if err != nil {
 		return contract.Outcome{}, err
 	}
 	return contract.Outcome{Resource: ledger(r.c, typeRole, awssdk.ToString(have.Arn)), Note: note}, nil
+}
+
+// trust makes the role trust whom it should.
+func (r *role) trust(ctx context.Context, have *iamtypes.Role, want policy) error {
+	if samePolicy(awssdk.ToString(have.AssumeRolePolicyDocument), want) {
+		return nil
+	}
+	_, err := r.iam.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{
+		RoleName: r.name, PolicyDocument: awssdk.String(want.String()),
+	})
+	return r.policyFault(ctx, err)
 }
 
 // exist returns our role, made if need be.
@@ -208,8 +217,8 @@ func (a *Activities) DeleteRole(ctx context.Context, in contract.AWSResourceInpu
 	case err != nil:
 		return contract.None{}, err
 	}
-	if err := r.strip(ctx); err != nil {
-		return contract.None{}, faults.IgnoreGone(err)
+	if err := faults.IgnoreGone(r.strip(ctx)); err != nil {
+		return contract.None{}, err
 	}
 	_, err = r.iam.DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: r.name})
 	if err := faults.IgnoreGone(r.fault(err)); err != nil {

@@ -196,16 +196,17 @@ func (z *zone) observe(ctx context.Context, id string) (contract.HostedZone, err
 	if err != nil {
 		return contract.HostedZone{}, err
 	}
-	if z.private() && !slices.ContainsFunc(out.VPCs, func(v r53types.VPC) bool { return awssdk.ToString(v.VPCId) == z.in.VPCID }) {
-		change, err := z.dns.AssociateVPCWithHostedZone(ctx, &route53.AssociateVPCWithHostedZoneInput{HostedZoneId: &id, VPC: z.vpc()})
-		if err != nil {
-			return contract.HostedZone{}, z.fault(err)
+	associated := !z.private() || slices.ContainsFunc(out.VPCs, func(v r53types.VPC) bool { return awssdk.ToString(v.VPCId) == z.in.VPCID })
+	err = z.a.steady(ctx, z.resource(), func() error {
+		if !associated {
+			if err := z.associate(ctx, id); err != nil {
+				return err
+			}
+			associated = true
 		}
-		if err := z.insync(ctx, change.ChangeInfo); err != nil {
-			return contract.HostedZone{}, err
-		}
-	}
-	if err := z.tag(ctx, id); err != nil {
+		return z.tag(ctx, id)
+	})
+	if err != nil {
 		return contract.HostedZone{}, err
 	}
 	h := contract.HostedZone{ID: id, Name: z.in.Name, Resource: ledger(z.c, typeZone, id)}
@@ -213,6 +214,14 @@ func (z *zone) observe(ctx context.Context, id string) (contract.HostedZone, err
 		h.NameServers = out.DelegationSet.NameServers
 	}
 	return h, nil
+}
+
+func (z *zone) associate(ctx context.Context, id string) error {
+	change, err := z.dns.AssociateVPCWithHostedZone(ctx, &route53.AssociateVPCWithHostedZoneInput{HostedZoneId: &id, VPC: z.vpc()})
+	if err != nil {
+		return z.fault(err)
+	}
+	return z.insync(ctx, change.ChangeInfo)
 }
 
 func (z *zone) tag(ctx context.Context, id string) error {
