@@ -41,8 +41,13 @@ func (i *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAc
 	info := activity.GetInfo(ctx)
 	start := time.Now()
 	ctx = ratelimit.WithAttempt(ctx)
-	if !info.IsLocalActivity && info.TaskQueue != contract.QueueWaits {
-		var stop func()
+	var stop func()
+	switch {
+	case info.IsLocalActivity:
+	case info.TaskQueue == contract.QueueWaits: // its looks end when it is cancelled or lost
+		ctx, stop = wait.Beat(ctx, beatEvery)
+		defer stop()
+	default:
 		ctx, stop = keepAlive(ctx, info.HeartbeatTimeout, func(ctx context.Context) error {
 			return activity.GetClient(ctx).RecordActivityHeartbeat(ctx, info.TaskToken)
 		})

@@ -13,9 +13,6 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/faults"
 )
 
-// heartbeatEvery must stay well under the heartbeat timeout of lifecycle.Do.
-const heartbeatEvery = 3 * time.Second
-
 // Teller shows people what an object waits for; telling is best effort.
 type Teller interface {
 	// Tell writes the sentence to status.operation.waitingFor of the object; an
@@ -36,17 +33,17 @@ func WithTeller(ctx context.Context, t Teller) context.Context {
 type Check func(ctx context.Context) (done bool, sentence string, err error)
 
 // For calls check at once, and again on every wake and every poll interval,
-// until it is done or fails. It heartbeats, and tells the object, each new
-// sentence. wake may be nil.
+// until it is done or fails. It heartbeats apart from the looks, and tells the
+// object each new sentence. wake may be nil.
 //
 // It returns check's error as it is; context.Canceled when the step was
-// cancelled; and a Transient fault when the worker shuts down, so that another
-// worker goes on at once.
+// cancelled; and a Transient fault when a look takes longer than 2 minutes, or
+// when the worker shuts down, so that another worker goes on at once.
 func For(ctx context.Context, object contract.ObjectRef, poll time.Duration, wake <-chan struct{}, check Check) error {
+	ctx, rest := Beat(ctx, beatEvery)
+	defer rest()
 	w := newVoice(ctx, object)
 	defer w.say("")
-	beat := time.NewTicker(heartbeatEvery)
-	defer beat.Stop()
 	next := time.NewTimer(0)
 	defer next.Stop()
 	for {
@@ -55,13 +52,10 @@ func For(ctx context.Context, object contract.ObjectRef, poll time.Duration, wak
 			return ctx.Err()
 		case <-w.stop:
 			return Stopping(object.String())
-		case <-beat.C:
-			w.heartbeat()
-			continue
 		case <-wake:
 		case <-next.C:
 		}
-		done, sentence, err := check(ctx)
+		done, sentence, err := look(ctx, w.stop, object.String(), check)
 		if done || err != nil {
 			return err
 		}
@@ -87,30 +81,22 @@ func Stopping(what string) error {
 	return f
 }
 
-// voice heartbeats and tells, without repeating itself.
+// voice tells, without repeating itself.
 type voice struct {
 	ctx    context.Context
 	object contract.ObjectRef
 	teller Teller
-	stop   <-chan struct{}
-	inside bool // a real activity context, as opposed to a unit test
+	stop   <-chan struct{} // closed when the worker shuts down
 	last   string
 }
 
 func newVoice(ctx context.Context, object contract.ObjectRef) *voice {
-	v := &voice{ctx: ctx, object: object, inside: activity.IsActivity(ctx)}
+	v := &voice{ctx: ctx, object: object}
 	v.teller, _ = ctx.Value(tellerKey{}).(Teller)
-	if v.inside {
+	if activity.IsActivity(ctx) {
 		v.stop = activity.GetWorkerStopChannel(ctx)
-		v.heartbeat()
 	}
 	return v
-}
-
-func (v *voice) heartbeat() {
-	if v.inside {
-		activity.RecordHeartbeat(v.ctx, v.last)
-	}
 }
 
 func (v *voice) say(sentence string) {
@@ -119,7 +105,7 @@ func (v *voice) say(sentence string) {
 	}
 	v.last = sentence
 	if sentence != "" {
-		v.heartbeat()
+		Say(v.ctx, sentence)
 	}
 	if v.teller == nil {
 		return
