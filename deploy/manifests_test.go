@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -19,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidbcloud/infra-orchestrator/api/temporal"
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/internal/manifests"
 	"github.com/tidbcloud/infra-orchestrator/internal/runtime"
 )
@@ -139,7 +141,8 @@ func TestClusterWideRights(t *testing.T) {
 	}
 }
 
-// Least privilege: no wildcards, and the bridge sees no Secret.
+// Least privilege: no wildcards, the bridge sees no Secret, and the worker
+// writes of Secrets what the policy for its account lets through.
 func TestPrivileges(t *testing.T) {
 	for name, role := range load[*rbacv1.Role](t) {
 		for _, rule := range role.Rules {
@@ -150,7 +153,16 @@ func TestPrivileges(t *testing.T) {
 			if name == "infra-bridge" {
 				require.NotContains(t, rule.Resources, "secrets")
 			}
+			if slices.Contains(rule.Resources, "secrets") {
+				require.Equal(t, []string{"get", "list", "watch", "patch"}, rule.Verbs, name)
+			}
 		}
+	}
+	policy := load[*admissionregistrationv1.ValidatingAdmissionPolicy](t)["infra-worker-secrets"]
+	require.Contains(t, policy.Spec.MatchConditions[0].Expression, "'system:serviceaccount:infra:infra-worker'")
+	require.Contains(t, policy.Spec.Validations[0].Expression, "'"+v1.FinalizerCredentials+"'")
+	for name, b := range load[*admissionregistrationv1.ValidatingAdmissionPolicyBinding](t) {
+		require.Contains(t, load[*admissionregistrationv1.ValidatingAdmissionPolicy](t), b.Spec.PolicyName, name)
 	}
 }
 

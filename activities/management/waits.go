@@ -136,6 +136,7 @@ var userKinds = map[string][]string{
 	v1.KindProvider:     {v1.KindNetwork},
 	v1.KindNetwork:      {v1.KindCluster, v1.KindNetworkPeer, v1.KindTiCDC},
 	v1.KindCluster:      {v1.KindTiCDC},
+	kindSecret:          {v1.KindProvider}, // see CredentialsHold
 }
 
 // refersTo are the names of objects of a kind in the references that make an
@@ -143,8 +144,11 @@ var userKinds = map[string][]string{
 func refersTo(kind string, o runtime.Object) []string {
 	switch o := o.(type) {
 	case *v1.Provider:
-		if kind == v1.KindProviderType {
+		switch ref := o.Spec.Credentials.SecretRef; {
+		case kind == v1.KindProviderType:
 			return []string{string(o.Spec.Type)}
+		case kind == kindSecret && ref != nil:
+			return []string{ref.Name}
 		}
 	case *v1.Network:
 		if kind == v1.KindProvider {

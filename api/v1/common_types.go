@@ -307,3 +307,7 @@ type Object interface {
 // Finalizer returns the finalizer of a kind, such as
 // infra.cloud.pingcap.com/network for "Network".
 func Finalizer(kind string) string { return FinalizerPrefix + strings.ToLower(kind) }
+
+// FinalizerCredentials is on the Secrets that Providers refer to, and goes with
+// the last reference.
+const FinalizerCredentials = FinalizerPrefix + "credentials"
