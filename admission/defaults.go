@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"fmt"
 	"slices"
 
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
@@ -46,12 +47,33 @@ func ForAll(old, o v1.Object, finalizer string) Defaults {
 		}
 		return d
 	}
+	// A manifest of the creation, put over what lives, lacks the identity, too:
+	// nobody means anything by that.
+	if d.Finalizer != "" && slices.Contains(old.GetFinalizers(), finalizer) && o.GetAnnotations()[v1.AnnotationID] == old.GetAnnotations()[v1.AnnotationID] {
+		d.Warnings = append(d.Warnings, finalizerStripped(o, finalizer))
+	}
 	d.Annotations = dropped(old.GetAnnotations(), o.GetAnnotations(), v1.AnnotationID, v1.AnnotationIDMintedFor)
 	if d.Annotations[v1.AnnotationID] == "" {
 		d.Annotations = nil // it goes with its identity only
 	}
 	d.Labels = dropped(old.GetLabels(), o.GetLabels(), v1.LabelProviderType, v1.LabelProvider, v1.LabelNetwork, v1.LabelCluster)
 	return d
+}
+
+// finalizerStripped is told to whoever takes our finalizer from an object that
+// lives, as tools that move objects do: to take it away, or the object, does not
+// mean to those what it means to us.
+func finalizerStripped(o v1.Object, finalizer string) string {
+	said := fmt.Sprintf("metadata.finalizers: %q was put back, as the object is not being deleted; ", finalizer)
+	switch {
+	case o.GetDeletionPolicy() == v1.DeletionPolicyRetain:
+		return said + "delete it, and with deletionPolicy Retain everything that it has outside is kept"
+	case o.GetAnnotations()[v1.AnnotationPaused] == "true":
+		return said + "a deletion waits while it is paused, and then removes everything that it has outside: " +
+			"to move it, set spec.deletionPolicy: Retain before it is deleted and resumed"
+	}
+	return said + "its deletion removes everything that it has outside. To move it, set spec.deletionPolicy: Retain first; " +
+		"while a tool is at work, the annotation " + v1.AnnotationPaused + "=true keeps a deletion waiting"
 }
 
 // dropped are those of the keys that were there and are not any more, such as

@@ -73,6 +73,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 func (r *Reconciler) claim(ctx context.Context, obj *metav1.PartialObjectMetadata, finalizer string) error {
 	before := obj.DeepCopy()
 	changed := controllerutil.AddFinalizer(obj, finalizer)
+	// What was claimed once had it: somebody has taken it away.
+	stripped := changed && obj.Annotations[v1.AnnotationID] != "" && obj.Annotations[v1.AnnotationIDMintedFor] == string(obj.UID)
 	if obj.Annotations[v1.AnnotationID] == "" {
 		mint := r.NewID
 		if mint == nil {
@@ -85,6 +87,10 @@ func (r *Reconciler) claim(ctx context.Context, obj *metav1.PartialObjectMetadat
 	if !changed {
 		return nil
 	}
-	return r.Client.Patch(ctx, obj, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}),
+	err := r.Client.Patch(ctx, obj, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}),
 		client.FieldOwner("infra-bridge"))
+	if err == nil && stripped {
+		r.Signaller.putBack(obj, finalizer)
+	}
+	return err
 }

@@ -188,6 +188,41 @@ func TestReconcile(t *testing.T) {
 	}
 }
 
+// A tool that moves objects strips finalizers: it is told, and what an object
+// gets for the first time, or brings out of a backup, is no news.
+func TestFinalizerTakenAwayIsTold(t *testing.T) {
+	claimed := map[string]string{v1.AnnotationID: testID, v1.AnnotationIDMintedFor: "uid-1"}
+	for name, tc := range map[string]struct {
+		change func(*v1.Network)
+		told   bool
+	}{
+		"new":        {func(*v1.Network) {}, false},
+		"restored":   {func(n *v1.Network) { n.Annotations = claimed; n.UID = "uid-2" }, false},
+		"taken away": {func(n *v1.Network) { n.Annotations = claimed; n.UID = "uid-1" }, true},
+		"still there": {func(n *v1.Network) {
+			n.Annotations = claimed
+			n.UID = "uid-1"
+			n.Finalizers = []string{v1.Finalizer("Network")}
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, network(tc.change))
+			b.reconcile(t)
+			require.Equal(t, []string{v1.Finalizer("Network")}, b.network(t).Finalizers)
+			b.reconcile(t)
+			if !tc.told {
+				require.Empty(t, b.events.Events)
+				return
+			}
+			require.Len(t, b.events.Events, 1)
+			event := <-b.events.Events
+			require.Contains(t, event, "Warning FinalizerPutBack")
+			require.Contains(t, event, "set spec.deletionPolicy: Retain first")
+			require.Contains(t, event, v1.AnnotationPaused)
+		})
+	}
+}
+
 // What the workers and operators rely on: id, type, queue, argument, summary
 // and search attributes of the workflow.
 func TestSignalCarriesTheContract(t *testing.T) {

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,19 +45,28 @@ func Setup(mgr manager.Manager, signaller *Signaller, resync time.Duration) erro
 }
 
 // Relevant lets those changes pass that a workflow should hear of: a new
-// generation, a deletion, and the annotations that users write. Our own writes
-// of status, identity and finalizer pass by.
+// generation, a deletion, the annotations that users write, and a finalizer of
+// ours that somebody took away. Our own writes of status, identity and finalizer
+// pass by.
 func Relevant() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, after := e.ObjectOld, e.ObjectNew
 			return before.GetGeneration() != after.GetGeneration() ||
 				before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
-				!maps.Equal(verbs(before.GetAnnotations()), verbs(after.GetAnnotations()))
+				!maps.Equal(verbs(before.GetAnnotations()), verbs(after.GetAnnotations())) ||
+				stripped(before.GetFinalizers(), after.GetFinalizers())
 		},
 		// A deletion is told, too: the finalizer may have been removed by force,
 		// and its workflow must not go on with what is no more.
 	}
+}
+
+// stripped reports whether a finalizer of ours is gone.
+func stripped(before, after []string) bool {
+	return slices.ContainsFunc(before, func(f string) bool {
+		return strings.HasPrefix(f, v1.FinalizerPrefix) && !slices.Contains(after, f)
+	})
 }
 
 // verbs are the annotations by which users speak to an object's workflow.

@@ -37,16 +37,19 @@ func TestRelevant(t *testing.T) {
 		want   bool
 	}{
 		"status only":           {func(n *v1.Network) { n.Status.Phase = v1.PhaseNormal; n.ResourceVersion = "2" }, false},
-		"our claim":             {func(n *v1.Network) { n.Finalizers = []string{"x"}; n.Annotations[v1.AnnotationID] = testID }, false},
+		"our claim":             {func(n *v1.Network) { n.Finalizers = append(n.Finalizers, "x"); n.Annotations[v1.AnnotationID] = testID }, false},
 		"somebody's annotation": {func(n *v1.Network) { n.Annotations["example.com/a"] = "b" }, false},
 		"generation":            {func(n *v1.Network) { n.Generation++ }, true},
 		"deletion":              {func(n *v1.Network) { n.DeletionTimestamp = &now }, true},
 		"verb":                  {func(n *v1.Network) { n.Annotations[v1.AnnotationOperation] = "retry" }, true},
 		"empty value":           {func(n *v1.Network) { n.Annotations[v1.AnnotationPaused] = "" }, true},
+		"ours taken away":       {func(n *v1.Network) { n.Finalizers = nil }, true},
 		"verb removed":          {func(n *v1.Network) { delete(n.Annotations, v1.AnnotationForceDelete) }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			before := network(func(n *v1.Network) { n.Annotations = map[string]string{v1.AnnotationForceDelete: "u"} })
+			before := network(func(n *v1.Network) {
+				n.Annotations, n.Finalizers = map[string]string{v1.AnnotationForceDelete: "u"}, []string{v1.Finalizer("Network")}
+			})
 			after := before.DeepCopy()
 			tc.change(after)
 			require.Equal(t, tc.want, Relevant().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}))

@@ -27,6 +27,11 @@ const signalTimeout = 5 * time.Second
 // Temporal refused.
 const ReasonNotAccepted = "SignalNotAccepted"
 
+// ReasonFinalizerPutBack is the reason of the Event on an object that lives and
+// whose finalizer somebody took away. Where webhooks are on they put it back,
+// and warn in the same words.
+const ReasonFinalizerPutBack = "FinalizerPutBack"
+
 // Starter is what the bridge uses of the Temporal client.
 type Starter interface {
 	SignalWorkflow(ctx context.Context, workflowID, runID, signalName string, arg any) error
@@ -114,6 +119,14 @@ func (s *Signaller) report(outcome Outcome, id string, obj *metav1.PartialObject
 			"Temporal refused the signal to workflow %s: %v. For the operator: see to the Temporal namespace (search attributes, limits of the workflow); it is repeated by itself",
 			id, err)
 	}
+}
+
+// putBack tells that a finalizer was put back, and what to do instead.
+func (s *Signaller) putBack(obj *metav1.PartialObjectMetadata, finalizer string) {
+	s.events.Eventf(obj, nil, corev1.EventTypeWarning, ReasonFinalizerPutBack, "Claim",
+		"the finalizer %s was taken away and is put back: the object is not being deleted, and a deletion removes everything that it has outside. "+
+			"To move it, set spec.deletionPolicy: Retain first; while a tool is at work, the annotation %s=true keeps a deletion waiting",
+		finalizer, v1.AnnotationPaused)
 }
 
 // startOptions adds what only the bridge knows: whose turn it is.
