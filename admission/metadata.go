@@ -118,6 +118,28 @@ func IdentityComes(old, o v1.Object) bool {
 	return id != "" && (old == nil || old.GetAnnotations()[v1.AnnotationID] != id)
 }
 
+// Restored is the verdict on a new object that brings an identity, as one out
+// of a backup does: it may come before what it refers to, since tools restore
+// kinds in an order of their own. What is missing is a warning then. The first
+// step of its operation asks all rules again, with the references, and waits
+// for them. Nobody gains by an identity: one that another object has is refused,
+// and to adopt what no object has is what a restore is.
+func Restored(old, o v1.Object, v Verdict) Verdict {
+	if old != nil || o.GetAnnotations()[v1.AnnotationID] == "" {
+		return v
+	}
+	out := Verdict{Warnings: v.Warnings}
+	for _, p := range v.Problems {
+		if !p.Missing {
+			out.Problems = append(out.Problems, p)
+			continue
+		}
+		what, _, _ := strings.Cut(p.Rule, ";")
+		out.Warnings = append(out.Warnings, fmt.Sprintf("%s %q: %s. It is admitted as it brings its identity, and waits until what it refers to is there", p.Path, p.Value, what))
+	}
+	return out
+}
+
 func checkIdentity(old, o v1.Object, was, holder string) []plan.Problem {
 	path := annotation(v1.AnnotationID)
 	id := o.GetAnnotations()[v1.AnnotationID]

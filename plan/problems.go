@@ -23,6 +23,8 @@ type Problem struct {
 	Value any
 	// Rule that it breaks, and the way out.
 	Rule string
+	// Missing: the field refers to an object that does not exist, which may come.
+	Missing bool
 }
 
 // String is the problem in one sentence.
@@ -35,7 +37,9 @@ func NewProblem(path string, value any, rule string, args ...any) Problem {
 
 // Missing is the problem of a reference to an object that does not exist.
 func Missing(path, kind string, name any) Problem {
-	return NewProblem(path, name, "there is no such %s in this namespace; create it first, or correct the name", kind)
+	p := NewProblem(path, name, "there is no such %s in this namespace; create it first, or correct the name", kind)
+	p.Missing = true
+	return p
 }
 
 // IdentityTaken is what is wrong with an object whose identity another one,

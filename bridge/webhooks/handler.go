@@ -99,6 +99,7 @@ func (h *handler[T]) judge(ctx context.Context, old, o T) (admission.Verdict, er
 		return v, nil
 	}
 	special, err := h.rules.judge(ctx, h.caches, h.options, old, o)
+	special = admission.Restored(before, o, special)
 	v.Problems, v.Warnings = append(v.Problems, special.Problems...), special.Warnings
 	return v, err
 }
