@@ -16,7 +16,7 @@ import (
 )
 
 // notTheOperations are the conditions that others than the operation own.
-var notTheOperations = []string{v1.ConditionReady, v1.ConditionDeletionBlocked, v1.ConditionInUse}
+var notTheOperations = []string{v1.ConditionReady, v1.ConditionDeletionBlocked, v1.ConditionInUse, v1.ConditionWorkflowFailing}
 
 // ReadObject reads a custom resource; one that does not exist is no error.
 func (a *Activities) ReadObject(ctx context.Context, in contract.ReadObjectInput) (contract.ObjectState, error) {

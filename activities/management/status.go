@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -93,9 +94,7 @@ func outdated(ref contract.ObjectRef, reports v1.OperationStatus, told *v1.Opera
 
 func operationConditions(in []metav1.Condition) (out []metav1.Condition) {
 	for _, c := range in {
-		switch c.Type {
-		case v1.ConditionReady, v1.ConditionDeletionBlocked, v1.ConditionInUse:
-		default:
+		if !slices.Contains(notTheOperations, c.Type) {
 			out = append(out, c)
 		}
 	}

@@ -99,6 +99,10 @@ const (
 	ConditionProgressing     = "Progressing"
 	ConditionStalled         = "Stalled"
 	ConditionDeletionBlocked = "DeletionBlocked"
+	// ConditionWorkflowFailing is True while workers fail to go on with the
+	// object's workflow or its operation's, which therefore tell nothing. The
+	// bridge writes it, and takes it away.
+	ConditionWorkflowFailing = "WorkflowFailing"
 )
 
 // DeletionPolicy says what happens to external resources on deletion.

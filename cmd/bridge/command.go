@@ -30,6 +30,7 @@ const leaseName = "infra-bridge"
 type options struct {
 	runtime.Flags
 	leaderElect bool
+	leaseIn     string
 	resync      time.Duration
 	balancers   balancerOptions
 	webhooks    webhookOptions
@@ -40,6 +41,14 @@ func (o *options) validate() error {
 		return errors.Join(o.Validate(), o.balancers.validate(), o.webhooks.validate(), fmt.Errorf("--resync is %s, want at least 1s", o.resync))
 	}
 	return errors.Join(o.Validate(), o.balancers.validate(), o.webhooks.validate())
+}
+
+// leaseNamespace is where the Lease of the leader is.
+func (o *options) leaseNamespace() string {
+	if o.leaseIn != "" {
+		return o.leaseIn
+	}
+	return o.Namespace
 }
 
 func newCommand() *cobra.Command {
@@ -97,7 +106,9 @@ infra_bridge_signal_duration_seconds{kind}, and controller-runtime's.`,
 	cmd.SetVersionTemplate(runtime.VersionLine("bridge") + "\n")
 	fs := cmd.Flags()
 	o.AddTo(fs, ":8080", ":8081")
-	fs.BoolVar(&o.leaderElect, "leader-elect", false, "signal only while holding the Lease "+leaseName+" in --namespace")
+	fs.BoolVar(&o.leaderElect, "leader-elect", false, "signal only while holding the Lease "+leaseName)
+	fs.StringVar(&o.leaseIn, "leader-elect-namespace", "",
+		"namespace of the Lease; --namespace when empty. In a namespace that is deleted no Lease can be held")
 	o.webhooks.addTo(fs)
 	fs.DurationVar(&o.resync, "resync", bridge.DefaultResync, "mean time between two signals of an unchanged object; ±20 %")
 	o.balancers.addTo(fs)
@@ -140,12 +151,17 @@ func run(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
-	signaller := bridge.NewSignaller(temporal, mgr.GetEventRecorder("infra-bridge"), log)
+	recorder := mgr.GetEventRecorder("infra-bridge")
+	signaller := bridge.NewSignaller(temporal, recorder, log)
 	if err := bridge.Setup(mgr, signaller, o.resync); err != nil {
 		return err
 	}
 	if err := o.balancers.setup(mgr, temporal, log); err != nil {
 		return err
+	}
+	failing := &bridge.Failing{
+		Temporal: temporal.WorkflowService(), TemporalNamespace: temporalOptions.Namespace, Namespace: o.Namespace,
+		Reader: mgr.GetAPIReader(), Client: mgr.GetClient(), Events: recorder, Log: log,
 	}
 	readiness := &runtime.Readiness{
 		Temporal: temporal.WorkflowService(), Namespace: temporalOptions.Namespace,
@@ -155,7 +171,7 @@ func run(ctx context.Context, o *options) error {
 	}
 	if err := errors.Join(
 		hooks.setup(mgr, readiness),
-		mgr.Add(readiness),
+		mgr.Add(readiness), mgr.Add(failing),
 		mgr.AddHealthzCheck("process", healthz.Ping),
 		mgr.AddReadyzCheck("ready", readiness.Check),
 	); err != nil {
@@ -188,7 +204,7 @@ func newManager(o *options, hooks *webhookServer) (manager.Manager, error) {
 		HealthProbeBindAddress:        o.ProbeAddr,
 		LeaderElection:                o.leaderElect,
 		LeaderElectionID:              leaseName,
-		LeaderElectionNamespace:       o.Namespace,
+		LeaderElectionNamespace:       o.leaseNamespace(),
 		LeaderElectionReleaseOnCancel: true, // nothing runs after Start returns
 	})
 }

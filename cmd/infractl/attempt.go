@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -9,11 +10,13 @@ import (
 
 	commonpb "go.temporal.io/api/common/v1"
 	failurepb "go.temporal.io/api/failure/v1"
+	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	temporalclient "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tidbcloud/infra-orchestrator/api/temporal"
 	"github.com/tidbcloud/infra-orchestrator/internal/runtime"
 )
 
@@ -26,7 +29,9 @@ type attempt struct {
 	Unknown string
 	// Status of the workflow, such as "Running".
 	Status string
-	// TaskAttempts is above 1 while workers fail to go on with the workflow.
+	// Failing says why workers fail to go on with the workflow, and what to do;
+	// empty while they do not. TaskAttempts is then above 1.
+	Failing      string
 	TaskAttempts int32
 	Activities   []activityAttempt
 }
@@ -43,8 +48,8 @@ type activityAttempt struct {
 	NextTryAt   *metav1.Time
 }
 
-// askTemporal asks about the workflow of an operation. It never fails: not to
-// reach Temporal is something to show.
+// askTemporal asks about a workflow. It never fails: not to reach Temporal is
+// something to show.
 func askTemporal(ctx context.Context, workflowID string) *attempt {
 	ctx, cancel := context.WithTimeout(ctx, temporalTimeout)
 	defer cancel()
@@ -58,12 +63,24 @@ func askTemporal(ctx context.Context, workflowID string) *attempt {
 	}
 	defer c.Close()
 	resp, err := c.DescribeWorkflowExecution(ctx, workflowID, "")
+	var none *serviceerror.NotFound
+	if errors.As(err, &none) {
+		return &attempt{Status: "unknown to Temporal"}
+	}
 	if err != nil {
 		return &attempt{Unknown: fmt.Sprintf("%s, namespace %s: %v", opts.HostPort, opts.Namespace, err)}
 	}
 	a := &attempt{
 		Status:       resp.GetWorkflowExecutionInfo().GetStatus().String(),
 		TaskAttempts: resp.GetPendingWorkflowTask().GetAttempt(),
+	}
+	if a.TaskAttempts > 1 {
+		run := resp.GetWorkflowExecutionInfo().GetExecution().GetRunId()
+		why, err := temporal.LatestFailure(ctx, c.WorkflowService(), opts.Namespace, workflowID, run)
+		if err != nil {
+			why.Message = err.Error()
+		}
+		a.Failing = why.Sentence(workflowID)
 	}
 	for _, p := range resp.GetPendingActivities() {
 		a.Activities = append(a.Activities, toActivityAttempt(p))
@@ -109,6 +126,15 @@ func failureText(f *failurepb.Failure) string {
 	return strings.Join(parts, ": ")
 }
 
+// failingLine says that workers fail to go on with a workflow; nothing when
+// they do not, or nobody knows.
+func failingLine(a *attempt) string {
+	if a == nil || a.Failing == "" {
+		return ""
+	}
+	return fmt.Sprintf("  Attempt %d of a workflow task: %s\n", a.TaskAttempts, oneLine(a.Failing))
+}
+
 func attemptLines(a *attempt, now time.Time) string {
 	if a == nil {
 		return ""
@@ -117,9 +143,7 @@ func attemptLines(a *attempt, now time.Time) string {
 		return "  not reached, so only what the object says is shown (" + oneLine(a.Unknown) + ")\n"
 	}
 	text := "  Workflow " + a.Status + "\n"
-	if a.TaskAttempts > 1 {
-		text += fmt.Sprintf("  Workers fail to go on with this workflow, attempt %d: see its latest WorkflowTaskFailed in the UI, and the workers' logs\n", a.TaskAttempts)
-	}
+	text += failingLine(a)
 	for _, p := range a.Activities {
 		text += fmt.Sprintf("  %s: %s, attempt %d", p.Name, strings.ToLower(p.State), p.Attempt)
 		if p.Started != nil {

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/tidbcloud/infra-orchestrator/api/temporal"
 )
 
 func newDescribe(g *globals) *cobra.Command {
@@ -15,9 +17,10 @@ func newDescribe(g *globals) *cobra.Command {
 steps and their times, what it waits for, the last error with whose it is and
 what to do, the ledger of external resources, and the latest events.
 
-While an operation runs, Temporal is asked for the activity in progress: which
-attempt, on which worker, its last heartbeat and failure. Without Temporal the
-rest is shown all the same.
+Temporal is asked whether workers fail to go on with the object's workflow, and,
+while an operation runs, for the activity in progress: which attempt, on which
+worker, its last heartbeat and failure. Without Temporal the rest is shown all
+the same.
 
 Marks: · pending  ▶ running  ✓ succeeded  ! stalled  ↷ skipped  ✗ cancelled`,
 		Example: `  infractl describe network n1
@@ -43,6 +46,7 @@ Marks: · pending  ▶ running  ✓ succeeded  ! stalled  ↷ skipped  ✗ cance
 			if op := d.Object.Status.Operation; op != nil && op.Active() {
 				d.Attempt = askTemporal(cmd.Context(), op.ID)
 			}
+			d.Own = askTemporal(cmd.Context(), temporal.ObjectID(k.Name, d.Object.Namespace, name))
 			d.Now = time.Now()
 			_, err = io.WriteString(cmd.OutOrStdout(), renderDescription(d))
 			return err

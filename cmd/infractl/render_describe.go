@@ -22,7 +22,9 @@ type description struct {
 	Events []corev1.Event
 	// Attempt is what Temporal knows; nil when there is no running operation.
 	Attempt *attempt
-	Now     time.Time
+	// Own is what Temporal knows of the object's own workflow.
+	Own *attempt
+	Now time.Time
 }
 
 // renderDescription renders an object for a person who wants to know what is
@@ -49,7 +51,7 @@ func renderDescription(d description) string {
 	section(&b, "Conditions", conditionLines(o.Status.Conditions, d.Now))
 	section(&b, "Operation", operationLines(o, d.Now))
 	section(&b, "Last error", errorLines(o.Status.LastError, d.Now))
-	section(&b, "Temporal", attemptLines(d.Attempt, d.Now))
+	section(&b, "Temporal", failingLine(d.Own)+attemptLines(d.Attempt, d.Now))
 	section(&b, "Resources", resourceLines(o.Status.Resources))
 	section(&b, "Events", eventLines(d.Events, d.Now))
 	return b.String()

@@ -70,7 +70,7 @@ func TestRenderDescription(t *testing.T) {
 				Failure: "Transient: worker stopped",
 			}},
 		}},
-		"stalled": {Object: load(t, "cluster-stalled.yaml"), Attempt: &attempt{Status: "Running", TaskAttempts: 5, Activities: []activityAttempt{{
+		"stalled": {Object: load(t, "cluster-stalled.yaml"), Attempt: &attempt{Status: "Running", TaskAttempts: 5, Failing: "workers fail to go on with workflow x (Y: z). For the operator: roll back; it then goes on by itself", Activities: []activityAttempt{{
 			Name: "aws.EnsureKey", State: "Scheduled", Attempt: 4, Failure: "Throttled: slow down", NextTryAt: at(-20 * time.Second),
 		}}}},
 		"normal":   {Object: load(t, "network-normal.yaml")},
