@@ -1,7 +1,10 @@
 package management
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"testing"
 
@@ -9,11 +12,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 )
 
@@ -151,4 +156,18 @@ func TestSecretGoesLastInAnyOrder(t *testing.T) {
 		}
 		require.Nil(t, w.secret("s"), "seed %d: left behind", seed)
 	}
+}
+
+// A namespace that is being deleted takes no Events: an operation goes on, and
+// what they would have said is in the log.
+func TestEventsOfANamespaceThatGoesAreLogged(t *testing.T) {
+	var log bytes.Buffer
+	was := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	t.Cleanup(func() { slog.SetDefault(was) })
+	a, _ := activities(t, interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "events"}, "n1.x", errors.New("unable to create new content in namespace infra because it is being terminated"))
+	}})
+	require.NoError(t, a.report(t.Context(), networkRef, "uid-1", []contract.Event{{Key: "k", Reason: "LeftBehind", Message: "force-delete leaves behind: bucket b"}}))
+	require.Contains(t, log.String(), "force-delete leaves behind: bucket b")
 }

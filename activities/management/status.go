@@ -185,8 +185,9 @@ func (a *Activities) report(ctx context.Context, ref contract.ObjectRef, uid str
 			return faults.FromKubernetes(err, "event "+e.Reason+" of "+ref.String())
 		}
 		// A status is worth more than its story: a namespace that takes no
-		// Events any more must not hold the operation up.
-		slog.WarnContext(ctx, "event not written", "object", ref.String(), "reason", e.Reason, "error", err)
+		// Events any more must not hold the operation up. What it would have said,
+		// such as what a forced deletion leaves behind, is in the log then.
+		slog.WarnContext(ctx, "event not written", "object", ref.String(), "reason", e.Reason, "message", e.Message, "error", err)
 	}
 	return nil
 }

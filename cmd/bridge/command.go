@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	temporalclient "go.temporal.io/sdk/client"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -41,6 +42,12 @@ func (o *options) validate() error {
 		return errors.Join(o.Validate(), o.balancers.validate(), o.webhooks.validate(), fmt.Errorf("--resync is %s, want at least 1s", o.resync))
 	}
 	return errors.Join(o.Validate(), o.balancers.validate(), o.webhooks.validate())
+}
+
+func (o *options) addLeaderTo(fs *pflag.FlagSet) {
+	fs.BoolVar(&o.leaderElect, "leader-elect", false, "signal only while holding the Lease "+leaseName)
+	fs.StringVar(&o.leaseIn, "leader-elect-namespace", "",
+		"namespace of the Lease; --namespace when empty. In a namespace that is deleted no Lease can be held")
 }
 
 // leaseNamespace is where the Lease of the leader is.
@@ -106,9 +113,7 @@ infra_bridge_signal_duration_seconds{kind}, and controller-runtime's.`,
 	cmd.SetVersionTemplate(runtime.VersionLine("bridge") + "\n")
 	fs := cmd.Flags()
 	o.AddTo(fs, ":8080", ":8081")
-	fs.BoolVar(&o.leaderElect, "leader-elect", false, "signal only while holding the Lease "+leaseName)
-	fs.StringVar(&o.leaseIn, "leader-elect-namespace", "",
-		"namespace of the Lease; --namespace when empty. In a namespace that is deleted no Lease can be held")
+	o.addLeaderTo(fs)
 	o.webhooks.addTo(fs)
 	fs.DurationVar(&o.resync, "resync", bridge.DefaultResync, "mean time between two signals of an unchanged object; ±20 %")
 	o.balancers.addTo(fs)
@@ -159,10 +164,8 @@ func run(ctx context.Context, o *options) error {
 	if err := o.balancers.setup(mgr, temporal, log); err != nil {
 		return err
 	}
-	failing := &bridge.Failing{
-		Temporal: temporal.WorkflowService(), TemporalNamespace: temporalOptions.Namespace, Namespace: o.Namespace,
-		Reader: mgr.GetAPIReader(), Client: mgr.GetClient(), Events: recorder, Log: log,
-	}
+	failing := &bridge.Failing{Temporal: temporal.WorkflowService(), TemporalNamespace: temporalOptions.Namespace,
+		Namespace: o.Namespace, Reader: mgr.GetAPIReader(), Client: mgr.GetClient(), Events: recorder, Log: log}
 	readiness := &runtime.Readiness{
 		Temporal: temporal.WorkflowService(), Namespace: temporalOptions.Namespace,
 		Sync: func(ctx context.Context) error {
@@ -172,8 +175,7 @@ func run(ctx context.Context, o *options) error {
 	if err := errors.Join(
 		hooks.setup(mgr, readiness),
 		mgr.Add(readiness), mgr.Add(failing),
-		mgr.AddHealthzCheck("process", healthz.Ping),
-		mgr.AddReadyzCheck("ready", readiness.Check),
+		mgr.AddHealthzCheck("process", healthz.Ping), mgr.AddReadyzCheck("ready", readiness.Check),
 	); err != nil {
 		return err
 	}

@@ -39,6 +39,12 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// The Lease may be where nobody deletes it with the objects.
+func TestLeaseNamespace(t *testing.T) {
+	require.Equal(t, "objects", (&options{Flags: runtime.Flags{Namespace: "objects"}}).leaseNamespace())
+	require.Equal(t, "control", (&options{Flags: runtime.Flags{Namespace: "objects"}, leaseIn: "control"}).leaseNamespace())
+}
+
 func TestVersion(t *testing.T) {
 	var out bytes.Buffer
 	cmd := newCommand()

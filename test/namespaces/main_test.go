@@ -73,7 +73,8 @@ func create(ctx context.Context, t *testing.T) {
 	require.NoError(t, world.Apply(ctx, samples...))
 }
 
-// ready waits until everything is Ready.
+// ready waits until everything is Ready, by an operation of its own: a status
+// that was restored says so of a former object.
 func ready(ctx context.Context, t *testing.T) {
 	t.Helper()
 	for _, o := range ours() {
@@ -82,7 +83,9 @@ func ready(ctx context.Context, t *testing.T) {
 				return err
 			}
 			c := o.Common()
-			if c.ObservedGeneration == o.GetGeneration() && meta.IsStatusConditionTrue(c.Conditions, v1.ConditionReady) && !c.Operation.Active() {
+			op := c.Operation
+			if c.ObservedGeneration == o.GetGeneration() && meta.IsStatusConditionTrue(c.Conditions, v1.ConditionReady) &&
+				op != nil && !op.Active() && op.UID == string(o.GetUID()) {
 				return nil
 			}
 			return fmt.Errorf("phase %s, operation %+v, last error %+v, conditions %+v", c.Phase, c.Operation, c.LastError, c.Conditions)
