@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -191,14 +192,17 @@ func (a *applier) served(ctx context.Context, crd *unstructured.Unstructured) (b
 	return true, nil
 }
 
-// readFolder reads the YAML files of a folder.
-func readFolder(folder string) ([]*unstructured.Unstructured, error) {
+// readFolder reads the YAML files of a folder, but for those that are left out.
+func readFolder(folder string, without ...string) ([]*unstructured.Unstructured, error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.yaml")) // sorted
 	if err != nil {
 		return nil, err
 	}
 	var objects []*unstructured.Unstructured
 	for _, file := range files {
+		if slices.Contains(without, filepath.Base(file)) {
+			continue
+		}
 		data, err := os.ReadFile(file)
 		if err != nil {
 			return nil, err

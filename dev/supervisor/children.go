@@ -21,6 +21,7 @@ const (
 	processTemporal = "temporal"
 	processBridge   = "bridge"
 	processWorker   = "worker"
+	processBalancer = "balancer" // a worker for the Balancers of all namespaces, as the manifests have it
 	processMoto     = "moto"
 )
 
@@ -89,9 +90,14 @@ func (s *Stack) startTemporal(ctx context.Context) error {
 	})
 }
 
-// startProduct runs bridge or worker as a user would: flags, environment, and
-// nothing else that they could learn from.
-func (s *Stack) startProduct(ctx context.Context, name string, flags ...string) error {
+// startProduct runs a process of the product as a user would: flags,
+// environment, the rights that it ships with, and nothing else that it could
+// learn from.
+func (s *Stack) startProduct(ctx context.Context, name, binary string, flags ...string) error {
+	kubeconfig, err := s.writeKubeconfig(name)
+	if err != nil {
+		return err
+	}
 	metrics, err := freeAddress()
 	if err != nil {
 		return err
@@ -106,9 +112,9 @@ func (s *Stack) startProduct(ctx context.Context, name string, flags ...string) 
 	s.mu.Unlock()
 	return s.addChild(ctx, process.Spec{
 		Name: name,
-		Path: filepath.Join(s.opts.Bin, name),
+		Path: filepath.Join(s.opts.Bin, binary),
 		Args: append([]string{
-			"--kubeconfig", st.Kubeconfig, "--namespace", st.Namespace,
+			"--kubeconfig", kubeconfig, "--namespace", st.Namespace,
 			"--metrics-bind-address", metrics, "--health-probe-bind-address", probes,
 		}, flags...),
 		Env: process.Environment(

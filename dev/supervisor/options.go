@@ -21,9 +21,10 @@ type Options struct {
 	DataDir string
 	// Root is the checkout; the defaults of the paths below are relative to it.
 	Root string
-	// CRDs, Samples and ConfigService are folders of YAML files. Bin holds the
-	// binaries temporaldev, bridge and worker.
-	CRDs, Samples, ConfigService, Bin string
+	// CRDs, Manifests (those that ship, for the rights of the product), Samples
+	// and ConfigService are folders of YAML files. Bin holds the binaries
+	// temporaldev, bridge and worker.
+	CRDs, Manifests, Samples, ConfigService, Bin string
 	// Venv is the folder of the Python environment of the AWS emulator. It is
 	// shared by all stacks of a checkout, since making it takes a while.
 	Venv string
@@ -58,6 +59,7 @@ func PortNames() []string {
 func (o *Options) Complete() error {
 	for path, fallback := range map[*string]string{
 		&o.CRDs:          "config/crd",
+		&o.Manifests:     "deploy/kustomize",
 		&o.Samples:       "deploy/samples/aws",
 		&o.ConfigService: "deploy/samples/config-service",
 		&o.Bin:           "bin",
@@ -111,6 +113,7 @@ func (o *Options) needs() error {
 		want[o.Samples] = "the samples"
 	}
 	if !o.NoProduct {
+		want[o.Manifests] = "the manifests, for the rights of the product"
 		want[filepath.Join(o.Bin, "bridge")] = "the bridge (make build)"
 		want[filepath.Join(o.Bin, "worker")] = "the worker (make build)"
 	}

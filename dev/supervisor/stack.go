@@ -91,9 +91,13 @@ func (s *Stack) start(ctx context.Context) error {
 	if s.opts.NoProduct {
 		return nil
 	}
+	if err := s.part(ctx, "roles of the product", s.applyRights); err != nil {
+		return err
+	}
 	g, gctx = errgroup.WithContext(ctx)
 	g.Go(func() error { return s.part(gctx, "bridge", s.startBridge) })
-	g.Go(func() error { return s.part(gctx, "worker", s.startWorker) })
+	g.Go(func() error { return s.part(gctx, "worker", s.startWorker(processWorker)) })
+	g.Go(func() error { return s.part(gctx, "balancer", s.startWorker(processBalancer)) })
 	return g.Wait()
 }
 
@@ -130,13 +134,20 @@ func (s *Stack) startBridge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.startProduct(ctx, processBridge, "--webhook-bind-address", webhooks, "--webhook-url", "https://"+webhooks,
+	return s.startProduct(ctx, processBridge, processBridge, "--webhook-bind-address", webhooks, "--webhook-url", "https://"+webhooks,
 		// As all else here, quicker than in production, where it is 15 s.
 		"--balancer-period", "2s")
 }
 
-func (s *Stack) startWorker(ctx context.Context) error {
-	return s.startProduct(ctx, processWorker)
+// startWorker runs a worker for the task queues of its Deployment.
+func (s *Stack) startWorker(name string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		queues, err := s.taskQueues(accounts[name])
+		if err != nil {
+			return err
+		}
+		return s.startProduct(ctx, name, processWorker, queues)
+	}
 }
 
 // startControl serves the control API from the first moment, so that whoever
@@ -224,7 +235,7 @@ func (s *Stack) stop() {
 	undo := s.undo
 	s.mu.Unlock()
 	var wg sync.WaitGroup
-	for _, name := range []string{processBridge, processWorker} {
+	for name := range accounts {
 		if c := s.child(name); c != nil {
 			wg.Go(c.Stop)
 		}

@@ -198,7 +198,7 @@ func TestOneStackForEachDataDir(t *testing.T) {
 
 func TestOptionsRefuse(t *testing.T) {
 	root := t.TempDir()
-	for _, path := range []string{"config/crd", "deploy/samples/aws", "deploy/samples/config-service", "bin/temporaldev", "bin/bridge", "bin/worker"} {
+	for _, path := range []string{"config/crd", "deploy/samples/aws", "deploy/samples/config-service", "bin/temporaldev", "bin/bridge", "bin/worker", "deploy/kustomize"} {
 		if err := os.MkdirAll(filepath.Join(root, path), 0o755); err != nil {
 			t.Fatal(err)
 		}

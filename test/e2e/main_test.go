@@ -44,6 +44,10 @@ func run(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "violated while the tests ran:\n%s\n", strings.Join(violations, "\n"))
 		code = 1
 	}
+	if err := world.Refused(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
 	if err := world.Stop(); err != nil {
 		fmt.Fprintln(os.Stderr, "devstack:", err)
 		code = 1

@@ -42,7 +42,7 @@ type systems struct {
 
 func newSystems(o *options, cfg runtime.Config) (*systems, error) {
 	s := &systems{}
-	if err := s.connectManagement(o, cfg); err != nil {
+	if err := s.newManager(o); err != nil {
 		return nil, err
 	}
 	if wantsBalancing(o.queues) {
@@ -53,6 +53,9 @@ func newSystems(o *options, cfg runtime.Config) (*systems, error) {
 	}
 	if onlyBalancing(o.queues) {
 		return s, nil
+	}
+	if err := s.connectManagement(cfg); err != nil {
+		return nil, err
 	}
 	if err := s.connectGarden(o, cfg); err != nil {
 		return nil, err
@@ -91,7 +94,9 @@ func shootPoll(cfg runtime.Config) time.Duration {
 	return 0
 }
 
-func (s *systems) connectManagement(o *options, cfg runtime.Config) error {
+// newManager makes the manager, which has the probes and the metrics, too. Its
+// cache watches nothing yet.
+func (s *systems) newManager(o *options) error {
 	rc, err := runtime.RESTConfig(o.Kubeconfig)
 	if err != nil {
 		return err
@@ -112,6 +117,13 @@ func (s *systems) connectManagement(o *options, cfg runtime.Config) error {
 	if err != nil {
 		return fmt.Errorf("management cluster: %w", err)
 	}
+	return nil
+}
+
+// connectManagement has the manager's cache watch our kinds. Whoever may not do
+// so, as a process that only serves Balancers, must not ask for it: a manager
+// starts nothing else before its caches have synced.
+func (s *systems) connectManagement(cfg runtime.Config) error {
 	if err := management.Index(context.Background(), s.manager.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("management cluster: %w", err)
 	}

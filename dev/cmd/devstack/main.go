@@ -69,8 +69,9 @@ func newCommand() *cobra.Command {
 		Short: "Run the whole platform on this machine",
 		Long: `Run the whole platform on this machine: Kubernetes API servers, Gardener's API
 server, Temporal with its UI, an AWS emulator, stand-ins for the rest, and the
-bridge and worker of this project. Everything listens on loopback only; nothing
-needs containers or a cloud account.`,
+bridge, worker and balancer of this project, under the roles that ship.
+Everything listens on loopback only; nothing needs containers or a cloud
+account.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
