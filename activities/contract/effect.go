@@ -30,13 +30,27 @@ var effects = map[string]Effect{
 // it then counts as Mutates, so that nothing goes unaudited, and the test of
 // this package fails.
 func EffectOf(activity string) (effect Effect, known bool) {
+	if effect, known = effects[VerbOf(activity)]; known {
+		return effect, true
+	}
+	return Mutates, false
+}
+
+// VerbOf is the verb that an activity's name begins with: Ensure, Wait, ….
+func VerbOf(activity string) string {
 	name := activity[strings.LastIndexByte(activity, '.')+1:]
 	end := 1
 	for end < len(name) && (name[end] < 'A' || name[end] > 'Z') {
 		end++
 	}
-	if effect, known = effects[name[:min(end, len(name))]]; known {
-		return effect, true
-	}
-	return Mutates, false
+	return name[:min(end, len(name))]
 }
+
+// removing are the verbs of activities that take something away.
+var removing = map[string]bool{"Clean": true, "Delete": true, "Remove": true}
+
+// Removes reports whether an activity takes something away. Then faults.Gone
+// out of it is final: something is not there that it can do nothing without.
+// Out of any other activity it may pass: what was made a moment ago is not
+// visible yet, or what was listed is gone at the next call.
+func Removes(activity string) bool { return removing[VerbOf(activity)] }

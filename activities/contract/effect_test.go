@@ -97,3 +97,15 @@ func TestUnknownIsAudited(t *testing.T) {
 		require.Equal(t, contract.Mutates, effect, activity)
 	}
 }
+
+// Whether Gone out of an activity is final goes by its verb, too.
+func TestRemoves(t *testing.T) {
+	for _, activity := range declared(t) {
+		switch verb := contract.VerbOf(activity); verb {
+		case "Clean", "Delete", "Remove":
+			require.True(t, contract.Removes(activity), activity)
+		default:
+			require.False(t, contract.Removes(activity), activity)
+		}
+	}
+}

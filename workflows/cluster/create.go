@@ -24,7 +24,7 @@ func UpdateCluster(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, 
 
 func (c *cluster) ensureSteps() []lifecycle.Step {
 	return []lifecycle.Step{
-		{Name: "WaitNetwork", Doc: "the Network to be ready", Budget: 24 * time.Hour, Run: c.waitNetwork},
+		{Name: "WaitNetwork", Doc: "the Network to be ready", Budget: 24 * time.Hour, Run: c.waitNetwork, Given: "see to the Network, which has operations of its own"},
 		{Name: "Preflight", Doc: "check spec, references and credentials", Budget: 2 * time.Minute, Run: c.preflight, Recall: []lifecycle.Step{c.inspectStep()}},
 		{Name: "AcquireLease", Doc: "keep the Network awake", Run: c.acquireLease, Undo: []lifecycle.Step{
 			{Name: "ReleaseLease", Doc: "the Network may sleep again", Run: lifecycle.Unless(&c.void, c.releaseLease)}}},
@@ -33,17 +33,17 @@ func (c *cluster) ensureSteps() []lifecycle.Step {
 		{Name: "EnsureRole", Doc: "IAM role for the database's pods", Run: c.ensureRole, Undo: c.remove(role)},
 		{Name: "AllocateWorkerPools", Doc: "choose worker pools and their names", Run: c.allocateWorkerPools},
 		{Name: "EnsureWorkerPools", Doc: "worker pools in the Shoot", Run: c.ensureWorkerPools, Undo: c.remove(workerPools)},
-		{Name: "WaitWorkerPools", Doc: "Gardener to add the machines", Budget: 30 * time.Minute, Run: c.waitWorkerPools},
+		{Name: "WaitWorkerPools", Doc: "Gardener to add the machines", Budget: 30 * time.Minute, Run: c.waitWorkerPools, Remake: "EnsureWorkerPools"},
 		{Name: "EnsureStorageClasses", Doc: "storage classes with the cluster's key", Run: c.ensureStorageClasses, Undo: c.remove(storageClasses)},
 		{Name: "EnsureNamespace", Doc: "namespace, service accounts and secrets", Run: c.ensureNamespace, Undo: c.remove(namespace)},
-		{Name: "EnsureDatabase", Doc: "order the TidbCluster from the operator", Run: c.ensureDatabase, Undo: c.remove(database)},
-		{Name: "WaitDatabaseReady", Doc: "every component of the database to be ready", Budget: time.Hour, Limit: &c.plan.ClusterCreateTimeout, Run: c.waitDatabaseReady},
-		{Name: "RetireWorkerPools", Doc: "remove worker pools that others have replaced", Budget: time.Hour, Run: c.retireWorkerPools},
-		{Name: "EnsureRootPassword", Doc: "set the root password", Budget: 10 * time.Minute, Run: c.ensureRootPassword},
-		{Name: "EnsureLoadBalancer", Doc: "service and network load balancer", Budget: 15 * time.Minute, Run: c.ensureLoadBalancer, Undo: c.remove(loadBalancer)},
-		{Name: "EnsureEndpointService", Doc: "PrivateLink endpoint service", Budget: 15 * time.Minute, Run: c.ensureEndpointService, Undo: c.remove(endpointService), Skippable: true},
+		{Name: "EnsureDatabase", Doc: "order the TidbCluster from the operator", Run: c.ensureDatabase, Undo: c.remove(database), Remake: "EnsureNamespace"},
+		{Name: "WaitDatabaseReady", Doc: "every component of the database to be ready", Budget: time.Hour, Limit: &c.plan.ClusterCreateTimeout, Run: c.waitDatabaseReady, Remake: "EnsureDatabase"},
+		{Name: "RetireWorkerPools", Doc: "remove worker pools that others have replaced", Budget: time.Hour, Run: c.retireWorkerPools, Remake: "EnsureWorkerPools"},
+		{Name: "EnsureRootPassword", Doc: "set the root password", Budget: 10 * time.Minute, Run: c.ensureRootPassword, Remake: "EnsureDatabase"},
+		{Name: "EnsureLoadBalancer", Doc: "service and network load balancer", Budget: 15 * time.Minute, Run: c.ensureLoadBalancer, Undo: c.remove(loadBalancer), Remake: "EnsureNamespace"},
+		{Name: "EnsureEndpointService", Doc: "PrivateLink endpoint service", Budget: 15 * time.Minute, Run: c.ensureEndpointService, Undo: c.remove(endpointService), Skippable: true, Remake: "EnsureLoadBalancer"},
 		{Name: "EnsureDNSRecords", Doc: "DNS records in the Network's zone", Run: c.ensureRecords, Undo: c.remove(dnsRecords), Skippable: true},
-		{Name: "EnsureBackupPolicy", Doc: "backup schedule", Run: c.ensureBackupPolicy, Undo: c.remove(backupPolicy), Skippable: true},
+		{Name: "EnsureBackupPolicy", Doc: "backup schedule", Run: c.ensureBackupPolicy, Undo: c.remove(backupPolicy), Skippable: true, Remake: "EnsureNamespace"},
 		{Name: "Publish", Doc: "declare the Cluster available", Run: c.publish},
 	}
 }

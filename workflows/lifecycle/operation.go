@@ -40,6 +40,8 @@ type operation struct {
 	faults map[string]*stalled // of the steps that are stalled now
 	// quietSince is from when on a step's passing failures are nobody's business.
 	quietSince map[string]time.Time
+	absent     map[string]*absence // what steps miss
+	first      int                 // of steps, in the list that runs
 	events     int // so far, for their keys
 	skips      map[string]bool
 	stops      map[string]workflow.CancelFunc
@@ -58,7 +60,7 @@ type operation struct {
 // stall handling. It returns an error only when it was cancelled.
 func Run(ctx workflow.Context, in Input, steps ...Step) (Result, error) {
 	o := &operation{in: in, steps: flatten(steps), lock: workflow.NewMutex(ctx),
-		stalls: map[string]int{}, faults: map[string]*stalled{}, quietSince: map[string]time.Time{},
+		stalls: map[string]int{}, faults: map[string]*stalled{}, quietSince: map[string]time.Time{}, absent: map[string]*absence{},
 		waited: map[string]bool{}, skips: map[string]bool{}, stops: map[string]workflow.CancelFunc{}}
 	ctx = workflow.WithValue(ctx, operationKey, o)
 	if in.Verb == Delete {

@@ -22,10 +22,13 @@ const quietPause = 10 * time.Second
 // metricStalls counts stalls by operation, step and fault class.
 const metricStalls = "infra_operation_stalls_total"
 
-// passing says whether a failure may pass unseen: the step runs again. Time that
-// the step was stalled or paused does not count.
-func (o *operation) passing(ctx workflow.Context, s Step, f *faults.Fault) bool {
-	return f.Class.Retryable() && workflow.Now(ctx).Sub(o.quietSince[s.Name]) < quiet
+// passing says whether a failure may pass unseen: the step runs again after the
+// pause. Time that the step was stalled or paused does not count.
+func (o *operation) passing(ctx workflow.Context, s Step, f *faults.Fault, err error) (pause time.Duration, again bool) {
+	if lacks(f, err) {
+		return o.patient(ctx, s, err)
+	}
+	return quietPause, f.Class.Retryable() && workflow.Now(ctx).Sub(o.quietSince[s.Name]) < quiet
 }
 
 // stall tells a fault and waits: for a verb, for a new generation, for a change

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"errors"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -28,6 +29,13 @@ type Step struct {
 	// Recall finds out what Undo steps need to know of what an earlier operation
 	// has made: it goes first when this one may not have come so far itself.
 	Recall []Step
+	// Remake is the step that makes what this one needs: when it has vanished,
+	// the operation goes on from there. It may be the step's own name, where it
+	// makes itself what it waits for. Steps in between run again.
+	Remake string
+	// Given is, for a step that waits and has no Remake, what to see to when
+	// what it waits for is missing: no step of the operation makes that.
+	Given string
 	// Skippable steps may be left out by the verb skip: what comes after them
 	// does not need them.
 	Skippable bool
@@ -80,15 +88,20 @@ func operationOf(ctx workflow.Context) *operation {
 }
 
 // runAll runs the steps in order and stops at the first that fails. Steps do
-// not fail on faults, they stall; what comes back is cancellation or
-// supersession.
+// not fail on faults, they stall, or go back to an earlier one; what comes back
+// is cancellation or supersession.
 func (o *operation) runAll(ctx workflow.Context, steps []Step) error {
-	for _, s := range steps {
+	for i := 0; i < len(steps); i++ {
 		run := o.runStep
-		if len(s.beside) > 0 {
+		if len(steps[i].beside) > 0 {
 			run = o.runBeside
 		}
-		if err := run(ctx, s); err != nil {
+		err := run(ctx, steps[i])
+		var earlier *back
+		switch {
+		case errors.As(err, &earlier):
+			i = o.rewind(steps, i, earlier.to) - 1
+		case err != nil:
 			return err
 		}
 	}
@@ -102,17 +115,19 @@ func (o *operation) runBeside(ctx workflow.Context, s Step) error {
 		group.Add(1)
 		workflow.Go(ctx, func(ctx workflow.Context) {
 			defer group.Done()
-			if err := o.runStep(ctx, one); err != nil && first == nil {
-				first = err
-			}
+			first = o.graver(first, o.runStep(ctx, one))
 		})
 	}
 	group.Wait(ctx)
 	return first
 }
 
-// runStep runs one step until it is done, skipped, cancelled or superseded.
+// runStep runs one step until it is done, skipped, cancelled or superseded, or
+// goes back to an earlier one.
 func (o *operation) runStep(ctx workflow.Context, s Step) error {
+	if o.stepStatus(s.Name).State == v1.StepSkipped {
+		return nil // also when the operation has gone back
+	}
 	if err := o.border(ctx); err != nil {
 		return err
 	}
@@ -127,6 +142,7 @@ func (o *operation) runStep(ctx workflow.Context, s Step) error {
 		err := s.Run(ctx)
 		switch {
 		case err == nil:
+			o.found(s)
 			o.mark(ctx, s, v1.StepSucceeded)
 			return nil
 		case o.skips[s.Name]:
@@ -135,27 +151,50 @@ func (o *operation) runStep(ctx workflow.Context, s Step) error {
 			o.mark(ctx, s, v1.StepCancelled)
 			return workflow.ErrCanceled
 		}
-		f := faults.FromTemporal(err)
-		if o.gone(f) {
-			o.preempted = true
-			o.mark(ctx, s, v1.StepCancelled)
-			return workflow.ErrCanceled
-		}
-		if o.passing(ctx, s, f) {
-			if err = workflow.Sleep(ctx, quietPause); err == nil || o.skips[s.Name] {
-				continue
-			}
-			o.mark(ctx, s, v1.StepCancelled)
-			return err
-		}
-		if err := o.stall(ctx, s, f, began); err != nil && !o.skips[s.Name] {
-			return err
-		}
-		if o.skips[s.Name] {
+		err = o.overcome(ctx, s, err, began)
+		switch {
+		case o.skips[s.Name]:
 			return o.leaveOut(ctx, s)
+		case err != nil:
+			return err
 		}
-		o.quietSince[s.Name] = workflow.Now(ctx)
 	}
+}
+
+// overcome is what becomes of a step that failed: nil when it shall run again,
+// which it does at first unseen, then after a stall. began is when it began to
+// run.
+func (o *operation) overcome(ctx workflow.Context, s Step, err error, began time.Time) error {
+	f := faults.FromTemporal(err)
+	if o.gone(f) {
+		o.preempted = true
+		o.mark(ctx, s, v1.StepCancelled)
+		return workflow.ErrCanceled
+	}
+	missing := lacks(f, err)
+	if pause, again := o.passing(ctx, s, f, err); again {
+		if err := workflow.Sleep(ctx, pause); err != nil {
+			o.mark(ctx, s, v1.StepCancelled)
+			return err
+		}
+		return nil
+	}
+	remade := missing && o.maker(s) != ""
+	if remade && o.absenceOf(s).remade < mostRemade {
+		return o.remake(ctx, s, f)
+	}
+	told := f
+	if missing {
+		told = o.missed(s, f)
+	}
+	if err := o.stall(ctx, s, told, began); err != nil {
+		return err
+	}
+	o.quietSince[s.Name] = workflow.Now(ctx)
+	if remade {
+		return o.remake(ctx, s, f)
+	}
+	return nil
 }
 
 // border stands between two steps: here an operation ends for a newer

@@ -66,7 +66,7 @@ func Void(ctx workflow.Context, published bool, resolve func(workflow.Context) e
 		return false, err
 	}
 	f := faults.FromTemporal(err)
-	if f.Class.Retryable() || f.Class == faults.Auth || o.gone(f) {
+	if f.Class.Retryable() || f.Class == faults.Auth || f.Class == faults.Gone {
 		return false, err // it says nothing of the plan
 	}
 	return true, nil

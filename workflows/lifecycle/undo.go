@@ -12,7 +12,8 @@ import (
 // register notes what undoes a step, before the step does anything: its call
 // may take effect although its answer never comes.
 func (o *operation) register(s Step) {
-	if o.in.Verb == Create && len(s.Undo) > 0 && !o.undoing {
+	known := slices.ContainsFunc(o.undos, func(u Step) bool { return u.Name == s.Name }) // it runs again
+	if o.in.Verb == Create && len(s.Undo) > 0 && !o.undoing && !known {
 		o.undos = append(o.undos, s)
 	}
 }
@@ -51,7 +52,7 @@ func (o *operation) undo(ctx workflow.Context) {
 	for i := len(o.undos) - 1; i >= 0; i-- {
 		back = append(back, o.undos[i].Undo...)
 	}
-	o.steps = append(o.steps, back...)
+	o.first, o.steps = len(o.steps), append(o.steps, back...)
 	o.list(back)
 	switch err := o.runAll(ctx, back); {
 	case err == nil:

@@ -30,12 +30,12 @@ func (n *network) ensureSteps() []lifecycle.Step {
 			lifecycle.Step{Name: "EnsureBucket", Doc: "S3 bucket for backups and imports", Run: n.ensureBucket, Undo: undo(n.deleteBucket())},
 			lifecycle.Step{Name: "EnsureShoot", Doc: "order the Shoot from Gardener", Budget: 2 * time.Minute, Run: n.ensureShoot, Undo: undo(n.deleteShoot(), n.waitShootGone())},
 		),
-		{Name: "WaitShootReady", Doc: "the Shoot to be created and healthy", Budget: time.Hour, Limit: &n.plan.ShootCreateTimeout, Run: n.waitShootReady},
-		{Name: "DiscoverVPC", Doc: "find the VPC that Gardener made", Run: n.discoverVPC},
+		{Name: "WaitShootReady", Doc: "the Shoot to be created and healthy", Budget: time.Hour, Limit: &n.plan.ShootCreateTimeout, Run: n.waitShootReady, Remake: "EnsureShoot"},
+		{Name: "DiscoverVPC", Doc: "find the VPC that Gardener made", Run: n.discoverVPC, Remake: "EnsureShoot"},
 		{Name: "EnsureOIDC", Doc: "IAM OIDC provider for the Shoot's service accounts", Run: n.ensureOIDC, Undo: undo(n.deleteOIDC())},
-		{Name: "EnsureDNSZone", Doc: "Route 53 hosted zone", Run: n.ensureDNSZone, Undo: undo(n.deleteDNSZone()), Skippable: true},
+		{Name: "EnsureDNSZone", Doc: "Route 53 hosted zone", Run: n.ensureDNSZone, Undo: undo(n.deleteDNSZone()), Skippable: true, Remake: "EnsureShoot"},
 		{Name: "FetchConfig", Doc: "ask the config-service for the operators' bundle", Run: n.fetchConfig},
-		{Name: "BootstrapShoot", Doc: "install the operators into the Shoot", Budget: 15 * time.Minute, Run: n.bootstrapShoot},
+		{Name: "BootstrapShoot", Doc: "install the operators into the Shoot", Budget: 15 * time.Minute, Run: n.bootstrapShoot, Remake: "EnsureShoot"},
 		{Name: "Publish", Doc: "declare the Network ready", Run: n.publish},
 	}
 }

@@ -96,8 +96,9 @@ func requireReady(t *testing.T, e *Env) {
 
 // EveryStep generates the tests that every kind must pass: for each activity
 // of its creation, a fault that stalls and is mended, a failure that is only
-// passing, a deletion in the middle, and a crash's second attempt; and for
-// each activity of its deletion a fault that stalls.
+// passing, a deletion in the middle, a crash's second attempt, and something
+// that is missing for a moment, for ever, or until it is made again; and for
+// each activity of its deletion a fault that stalls, and something missing.
 func EveryStep(t *testing.T, k lifecycle.Kind) {
 	for _, activity := range happy(t, k) {
 		t.Run("stall/"+activity, func(t *testing.T) { stallOnce(t, k, activity) })
@@ -105,6 +106,7 @@ func EveryStep(t *testing.T, k lifecycle.Kind) {
 		t.Run("delete/"+activity, func(t *testing.T) { deleteDuring(t, k, activity) })
 		t.Run("change/"+activity, func(t *testing.T) { changeDuring(t, k, activity) })
 		verbsAt(t, k, activity)
+		goneAt(t, k, activity)
 	}
 	t.Run("retain", func(t *testing.T) {
 		keepsAll(t, k, "Retained", func(s *contract.ObjectState) { s.DeletionPolicy = v1.DeletionPolicyRetain })
@@ -114,6 +116,7 @@ func EveryStep(t *testing.T, k lifecycle.Kind) {
 	})
 	for _, activity := range deletion(t, k) {
 		t.Run("stalled deletion/"+activity, func(t *testing.T) { stallDeletion(t, k, activity) })
+		t.Run("gone in a deletion/"+activity, func(t *testing.T) { goneInDeletion(t, k, activity) })
 	}
 }
 

@@ -1,0 +1,186 @@
+package lifecycle
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+	"github.com/tidbcloud/infra-orchestrator/faults"
+)
+
+// Gone out of an activity that takes nothing away means that something is
+// missing. A cloud shows late what was made, and lists what is no more; so it
+// passes at first. What stays missing is made again by the step that makes it,
+// or else is something to come from somewhere else: a Dependency.
+
+const (
+	// quietMissing is how long something may be missing before anybody hears of
+	// it. Clouds show what was made within seconds, IAM within a minute or two.
+	quietMissing = 3 * time.Minute
+	// The pause between two tries grows from the first to the second.
+	missingPause, longMissingPause = 5 * time.Second, 40 * time.Second
+	// mostRemade is how often a step has the same thing made again before it
+	// stalls first: somebody, or something, removes it.
+	mostRemade = 2
+)
+
+// HintMissing is what to do about something missing of which its step does not
+// know more.
+const HintMissing = "find out who removed it, and put it back; the step is tried again by itself"
+
+// absence is what a step knows of something that is missing.
+type absence struct {
+	since  time.Time // of the first try that missed it
+	tries  int       // that have missed it in a row
+	told   bool      // it stalls for that
+	remade int       // how often the operation went back to make it
+}
+
+// lacks says whether a failure is that something is missing which should be
+// there.
+func lacks(f *faults.Fault, err error) bool {
+	return f.Class == faults.Gone && !contract.Removes(activityOf(err))
+}
+
+// waiting says whether it was a wait that failed.
+func waiting(err error) bool { return contract.VerbOf(activityOf(err)) == "Wait" }
+
+// activityOf is the name of the activity that an error comes from, "" for none.
+func activityOf(err error) string {
+	var failed *temporal.ActivityError
+	if !errors.As(err, &failed) {
+		return ""
+	}
+	return failed.ActivityType().GetName()
+}
+
+func (o *operation) absenceOf(s Step) *absence {
+	if o.absent[s.Name] == nil {
+		o.absent[s.Name] = &absence{}
+	}
+	return o.absent[s.Name]
+}
+
+// found forgets what a step has missed, now that it has it. How often it was
+// made again counts for the whole operation.
+func (o *operation) found(s Step) {
+	if a := o.absent[s.Name]; a != nil {
+		*a = absence{remade: a.remade}
+	}
+}
+
+// patient says whether something missing may come yet, and how long to wait
+// for the next try. What a step waits for was there when it was made, so one
+// look more is enough where the operation can make it again.
+func (o *operation) patient(ctx workflow.Context, s Step, err error) (pause time.Duration, yes bool) {
+	a, now := o.absenceOf(s), workflow.Now(ctx)
+	if a.tries == 0 {
+		a.since = now
+	}
+	since := a.since
+	if quiet := o.quietSince[s.Name]; quiet.After(since) { // it was paused meanwhile
+		since = quiet
+	}
+	switch {
+	case a.told, now.Sub(since) >= quietMissing:
+		return 0, false
+	case a.tries > 0 && waiting(err) && o.maker(s) != "":
+		return 0, false
+	}
+	a.tries++
+	return min(missingPause<<(a.tries-1), longMissingPause), true
+}
+
+// maker is the step of this operation that makes what s needs, "" when none does.
+func (o *operation) maker(s Step) string {
+	for _, earlier := range o.steps[o.first:] {
+		if earlier.Name == s.Remake {
+			return s.Remake
+		}
+		if earlier.Name == s.Name {
+			break
+		}
+	}
+	return ""
+}
+
+// back is the error that ends a step in favour of an earlier one, from which on
+// the operation goes on.
+type back struct{ to string }
+
+func (b *back) Error() string { return "back to step " + b.to }
+
+// remake goes back to the step that makes what is missing, and says so.
+func (o *operation) remake(ctx workflow.Context, s Step, f *faults.Fault) error {
+	a := o.absenceOf(s)
+	*a = absence{remade: a.remade + 1}
+	o.event(ctx, true, "Recreated", "%s; step %s makes it again", f.Error(), s.Remake)
+	o.told = time.Time{} // at once
+	return &back{to: s.Remake}
+}
+
+// rewind makes the steps from the one with the name to the one at the position
+// pending again, and returns the position of the former. What somebody has left
+// out stays so.
+func (o *operation) rewind(steps []Step, at int, to string) int {
+	first := at
+	for first > 0 && !slices.ContainsFunc(flatten(steps[first:first+1]), func(s Step) bool { return s.Name == to }) {
+		first--
+	}
+	for _, s := range flatten(steps[first : at+1]) {
+		if st := o.stepStatus(s.Name); st.State != v1.StepSkipped {
+			*st = v1.StepStatus{Name: s.Name, State: v1.StepPending}
+		}
+	}
+	return first
+}
+
+// missed is the fault as people hear of it.
+func (o *operation) missed(s Step, f *faults.Fault) *faults.Fault {
+	o.absenceOf(s).told = true
+	told := *f
+	told.Class = faults.Dependency
+	if told.Message == "" {
+		told.Message = "it is missing"
+	}
+	switch remade := o.absenceOf(s).remade; {
+	case o.maker(s) != "" && remade > 0:
+		told.Hint = fmt.Sprintf("find out what removes it: it was made again %d times and went each time; step %s makes it again at the next try", remade, s.Remake)
+	case s.Given != "":
+		told.Hint = s.Given
+	case f.Hint == "" || f.Hint == faults.Gone.DefaultHint():
+		told.Hint = HintMissing
+	}
+	return &told
+}
+
+// graver is which of two errors of steps beside each other ends them all: any
+// other one before a step back, and of these the earlier step.
+func (o *operation) graver(x, y error) error {
+	var bx, by *back
+	switch {
+	case x == nil:
+		return y
+	case y == nil:
+		return x
+	case !errors.As(x, &bx):
+		return x
+	case !errors.As(y, &by):
+		return y
+	}
+	for _, s := range o.steps[o.first:] {
+		switch s.Name {
+		case bx.to:
+			return x
+		case by.to:
+			return y
+		}
+	}
+	return x
+}
