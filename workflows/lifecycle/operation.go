@@ -42,7 +42,7 @@ type operation struct {
 	quietSince map[string]time.Time
 	absent     map[string]*absence // what steps miss
 	first      int                 // of steps, in the list that runs
-	events     int // so far, for their keys
+	events     int                 // so far, for their keys
 	skips      map[string]bool
 	stops      map[string]workflow.CancelFunc
 
