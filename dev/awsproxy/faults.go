@@ -51,10 +51,7 @@ func of(table map[string]failure, service string) failure {
 // strike applies the fault that fits, if any. It returns an answer when the
 // call goes no further; losing an answer or a request is left to the caller.
 func (p *Proxy) strike(ctx context.Context, r *request) (fault control.Fault, res *response) {
-	fault, ok := p.faults.Strike(control.TargetAWS, control.Subject{
-		Service: r.service, Operation: r.operation, Account: r.account, Resource: r.haystack(),
-		StandIn: r.http.Header.Get(ClientHeader) != "",
-	})
+	fault, ok := p.faults.Strike(control.TargetAWS, r.subject())
 	if !ok {
 		return control.Fault{}, nil
 	}
@@ -84,6 +81,14 @@ func (p *Proxy) strike(ctx context.Context, r *request) (fault control.Fault, re
 		}
 	}
 	return fault, nil
+}
+
+// subject is what faults are matched against.
+func (r *request) subject() control.Subject {
+	return control.Subject{
+		Service: r.service, Operation: r.operation, Account: r.account, Resource: r.haystack(),
+		StandIn: r.http.Header.Get(ClientHeader) != "",
+	}
 }
 
 // reset cuts the connection so that the client sees a reset, not an EOF.

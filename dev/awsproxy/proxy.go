@@ -49,6 +49,7 @@ type Proxy struct {
 	log      *slog.Logger
 	speed    float64
 	calls    ring
+	eventual *eventual
 	// outage is when the current outage ends, in Unix nanoseconds.
 	outage atomic.Int64
 
@@ -87,6 +88,7 @@ func New(o Options) *Proxy {
 		faults:   o.Faults, log: o.Log, speed: o.Speed,
 		accounts: map[string]string{},
 		places:   map[place]string{{DefaultAccount, "us-west-2"}: "devstack"},
+		eventual: newEventual(),
 		link:     newPrivateLink(), tokens: map[string]tokenUse{},
 		balancer: map[string]time.Time{}, network: map[string]struct{}{}, changes: map[string]time.Time{}, zones: map[string]zoneClaim{},
 	}
@@ -125,11 +127,21 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	r.account = p.accountOf(hr.Context(), r)
 	call.Account = r.account
 	fault, res := p.strike(hr.Context(), r)
+	late, isLate := p.faults.Eventual(control.TargetAWS, r.subject())
+	if res == nil && isLate {
+		if res = p.beforeEventual(late, r); res != nil {
+			fault = late
+		}
+	}
 	call.Fault = fault.ID
 	call.Lost = fault.Kind == control.KindLostAnswer || fault.Kind == control.KindLostRequest
 	if res == nil && fault.Kind != control.KindLostRequest {
 		// A caller that gives up does not stop AWS: what was asked gets done.
 		res = p.handle(context.WithoutCancel(hr.Context()), r)
+		p.eventual.note(r, res)
+		if isLate {
+			p.afterEventual(late, r, res)
+		}
 	}
 	if res != nil {
 		call.Status, call.Code = res.status, res.code()

@@ -109,6 +109,9 @@ func TestShootFaults(t *testing.T) {
 func TestValidate(t *testing.T) {
 	for name, f := range map[string]Fault{
 		"no target":         {Kind: KindDelay},
+		"looks of a delay":  {Target: TargetAWS, Kind: KindDelay, Looks: 1},
+		"eventual Shoots":   {Target: TargetShoot, Kind: KindEventual},
+		"skip every":        {Target: TargetAWS, Kind: KindEventual, Every: 2, Skip: 2},
 		"kind of another":   {Target: TargetAWS, Kind: KindStuck},
 		"operation of tidb": {Target: TargetTiDB, Kind: KindStuck, Operation: "CreateVpc"},
 		"phase":             {Target: TargetShoot, Kind: KindStuck, Phase: "Sleep"},

@@ -45,6 +45,10 @@ const (
 	KindLostRequest Kind = "lost-request"
 	// KindDeny answers with the access-denied error of the called service.
 	KindDeny Kind = "deny"
+	// KindEventual makes the cloud eventually consistent: the first calls about
+	// something fresh answer that it does not exist (see Looks, Delay, Every), and
+	// lists show one thing more that is gone at the next look.
+	KindEventual Kind = "eventual"
 	// KindStuck keeps the matching object where it is, unfinished, for as long
 	// as the fault is on.
 	KindStuck Kind = "stuck"
@@ -54,7 +58,7 @@ const (
 
 // kinds says what each target understands.
 var kinds = map[Target][]Kind{
-	TargetAWS:           {KindThrottle, KindServerError, KindDelay, KindLostAnswer, KindLostRequest, KindDeny},
+	TargetAWS:           {KindThrottle, KindServerError, KindDelay, KindLostAnswer, KindLostRequest, KindDeny, KindEventual},
 	TargetShoot:         {KindStuck, KindError, KindDelay},
 	TargetTiDB:          {KindStuck},
 	TargetLoadBalancer:  {KindStuck},
@@ -110,8 +114,17 @@ type Fault struct {
 	// Rate is how many calls a second KindThrottle lets through, over all that it
 	// matches, as a cloud does with an account's allowance; 0 is none.
 	Rate float64 `json:"rate,omitempty"`
-	// Delay is the extra time of KindDelay, in real time; default 1s.
+	// Delay is the extra time of KindDelay, default 1s; of KindEventual it is how
+	// long something stays fresh after its creation, default 10s. In real time.
 	Delay Duration `json:"delay,omitempty"`
+	// Looks is how many calls of each operation about something fresh find nothing;
+	// default 1. KindEventual only.
+	Looks int `json:"looks,omitempty"`
+	// Every and Skip choose among the operations that are called about something
+	// fresh, in the order of their first calls: every so many-th one finds nothing,
+	// after so many that do; 0 is all. KindEventual only.
+	Every int `json:"every,omitempty"`
+	Skip  int `json:"skip,omitempty"`
 	// Status is the HTTP status of KindServerError; default 500.
 	Status int `json:"status,omitempty"`
 	// Progress is where a Shoot's operation is struck, 0 to 99 per cent.
@@ -166,6 +179,12 @@ func (f *Fault) Validate() error {
 	if f.Rate < 0 || (f.Rate > 0 && f.Kind != KindThrottle) {
 		errs = append(errs, errors.New("rate belongs to kind throttle and is not negative"))
 	}
+	if f.Kind != KindEventual && (f.Looks != 0 || f.Every != 0 || f.Skip != 0) {
+		errs = append(errs, errors.New("looks, every and skip belong to kind eventual"))
+	}
+	if f.Looks < 0 || f.Every < 0 || f.Skip < 0 || (f.Every > 0 && f.Skip >= f.Every) {
+		errs = append(errs, errors.New("looks, every and skip are not negative, and skip is less than every"))
+	}
 	if f.Count < 0 || f.For < 0 || f.Delay < 0 || f.Progress < 0 || f.Progress > 99 {
 		errs = append(errs, errors.New("count, for and delay must not be negative, progress is 0 to 99"))
 	}
@@ -173,6 +192,19 @@ func (f *Fault) Validate() error {
 		errs = append(errs, errors.New("status is 500 to 599"))
 	}
 	return errors.Join(errs...)
+}
+
+// complete fills defaults.
+func (f *Fault) complete() {
+	switch {
+	case f.Kind == KindDelay && f.Delay == 0:
+		f.Delay = Duration(time.Second)
+	case f.Kind == KindEventual:
+		if f.Delay == 0 {
+			f.Delay = Duration(10 * time.Second)
+		}
+		f.Looks = max(f.Looks, 1)
+	}
 }
 
 // matches reports whether every selector that is set fits s.

@@ -23,7 +23,7 @@ Faults. Every selector that is set must match, an empty one matches everything.
 
   target          kinds                                         selectors
   aws             throttle, server-error, delay, lost-answer,   service, operation (CreateVpc or Create*),
-                  lost-request, deny                            account, resource (part of the request)
+                  lost-request, deny, eventual                  account, resource (part of the request)
   shoot           stuck, error, delay                           namespace, name, phase (Create, Reconcile,
                                                                 Hibernate, Wake, Delete)
   tidb            stuck                                         shoot, namespace, name, component (pd, tikv,
@@ -35,9 +35,15 @@ Faults. Every selector that is set must match, an empty one matches everything.
   server-error  500, or "status", without effect          lost-request  the connection is reset, nothing done
   delay         held for "delay" (1s), then done          deny          the service's access-denied error
   stuck         stays unfinished while the fault is on    error         fails with "codes" and "message"
+  eventual      the first calls about a role, OIDC provider, key, alias, bucket, hosted zone, endpoint service or
+                load balancer that is fresh answer the service's not-found error; lists of these, and of DNS
+                records, show one more that is gone at the next look
 
   more fields   count     strikes so often, then it is removed (aws, config-service)
                 rate      calls a second that get through all the same (throttle): an account's allowance
+                looks     so many calls of each operation about a fresh thing find nothing (eventual; 1)
+                delay     how long a thing is fresh (eventual; 10s)
+                every     only every so many-th operation on a fresh thing, after "skip" of them (eventual)
                 for       switches itself off after this time ("90s")
                 progress  where a Shoot's operation is struck, per cent
                 codes     Gardener's, such as ["ERR_INFRA_QUOTA_EXCEEDED"]
@@ -50,6 +56,7 @@ Examples
   curl -d '{"target":"aws","kind":"lost-answer","operation":"CreateHostedZone","count":1}' $CONTROL/faults
   curl -d '{"target":"aws","kind":"throttle","service":"ec2","for":"30s"}' $CONTROL/faults
   curl -d '{"target":"aws","kind":"throttle","account":"222222222222","rate":0.5}' $CONTROL/faults
+  curl -d '{"target":"aws","kind":"eventual","service":"iam","delay":"2s","looks":100}' $CONTROL/faults
   curl -d '{"target":"shoot","kind":"error","phase":"Create","codes":["ERR_INFRA_QUOTA_EXCEEDED"]}' $CONTROL/faults
   curl -d '{"target":"tidb","kind":"stuck","component":"tikv"}' $CONTROL/faults
   curl -X POST $CONTROL/processes/worker/kill

@@ -40,9 +40,7 @@ func (r *Registry) Add(f Fault) (Fault, error) {
 	defer r.mu.Unlock()
 	r.last++
 	f.ID, f.Hits, f.Expires = "f"+strconv.Itoa(r.last), 0, nil
-	if f.Kind == KindDelay && f.Delay == 0 {
-		f.Delay = Duration(time.Second)
-	}
+	f.complete()
 	if f.Rate > 0 {
 		f.allowance = rate.NewLimiter(rate.Limit(f.Rate), max(int(f.Rate), 1))
 	}
@@ -96,17 +94,46 @@ func (r *Registry) Strike(target Target, s Subject) (Fault, bool) {
 	defer r.mu.Unlock()
 	r.expire()
 	for i, f := range r.faults {
-		if f.Target != target || !f.matches(s) || f.spares(r.now()) {
+		if f.Target != target || f.Kind == KindEventual || !f.matches(s) || f.spares(r.now()) {
 			continue
 		}
-		f.Hits++
-		if f.Count > 0 && f.Hits >= f.Count {
-			r.faults = slices.Delete(r.faults, i, i+1)
-			r.announce()
-		}
+		r.hit(i)
 		return *f, true
 	}
 	return Fault{}, false
+}
+
+// hit counts a hit of the fault at i. The caller holds the lock.
+func (r *Registry) hit(i int) {
+	f := r.faults[i]
+	f.Hits++
+	if f.Count > 0 && f.Hits >= f.Count {
+		r.faults = slices.Delete(r.faults, i, i+1)
+		r.announce()
+	}
+}
+
+// Eventual returns the first fault of KindEventual that fits the subject.
+// Whether it strikes is known to the stand-in only, which then calls Hit.
+func (r *Registry) Eventual(target Target, s Subject) (Fault, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.expire()
+	for _, f := range r.faults {
+		if f.Target == target && f.Kind == KindEventual && f.matches(s) {
+			return *f, true
+		}
+	}
+	return Fault{}, false
+}
+
+// Hit counts a hit of a fault that Eventual has returned.
+func (r *Registry) Hit(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if i := slices.IndexFunc(r.faults, func(f *Fault) bool { return f.ID == id }); i >= 0 {
+		r.hit(i)
+	}
 }
 
 // Stuck reports whether a stuck state is on for the subject.
