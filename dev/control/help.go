@@ -14,7 +14,8 @@ const Help = `devstack control API
                                          calls to AWS, oldest first (a ring of the last 10000)
   DELETE /calls                          forget them
   GET    /processes                      children of the stack
-  POST   /processes/<name>/<action>      action: kill (SIGKILL), stop (SIGTERM), start
+  POST   /processes/<name>/<action>      action: kill (SIGKILL), stop (SIGTERM), start; of temporal also
+                                         wipe: kill, lose all data, start again
   POST   /outage/<system>[?for=60s]      system: apiserver, garden, temporal, aws; ends by itself
   DELETE /outage/<system>                end it now
   GET    /healthz

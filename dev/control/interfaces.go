@@ -92,6 +92,9 @@ const (
 	ActionStop Action = "stop"
 	// ActionStart starts the process again; running already is not an error.
 	ActionStart Action = "start"
+	// ActionWipe kills the process, removes all that it has stored, and starts it
+	// again at the same address. For temporal only.
+	ActionWipe Action = "wipe"
 )
 
 // Process is a child of the supervisor.

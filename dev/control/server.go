@@ -150,9 +150,9 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request) {
 	}
 	name, action := r.PathValue("name"), Action(r.PathValue("action"))
 	switch action {
-	case ActionKill, ActionStop, ActionStart:
+	case ActionKill, ActionStop, ActionStart, ActionWipe:
 	default:
-		fail(w, http.StatusNotFound, fmt.Errorf("action %q is unknown: use kill, stop or start", action))
+		fail(w, http.StatusNotFound, fmt.Errorf("action %q is unknown: use kill, stop, start or wipe", action))
 		return
 	}
 	if err := s.Supervisor.Do(r.Context(), name, action); err != nil {

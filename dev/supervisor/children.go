@@ -72,10 +72,10 @@ func (s *Stack) startTemporal(ctx context.Context) error {
 	return s.addChild(ctx, process.Spec{
 		Name: processTemporal,
 		Path: filepath.Join(s.opts.Bin, "temporaldev"),
-		Args: []string{
+		Args: append([]string{
 			"--port", strconv.Itoa(port), "--ui-port", strconv.Itoa(uiPort), "--namespace", Namespace,
-			"--db-filename", filepath.Join(s.state.DataDir, "temporal", "temporal.db"),
-		},
+			"--db-filename", s.temporalFile(),
+		}, s.opts.temporalFlags()...),
 		Env: process.Environment(),
 		FirstLine: func(line []byte) error {
 			var told struct{ Address, UI, Namespace string }
@@ -88,6 +88,11 @@ func (s *Stack) startTemporal(ctx context.Context) error {
 			return nil
 		},
 	})
+}
+
+// temporalFile is Temporal's database.
+func (s *Stack) temporalFile() string {
+	return filepath.Join(s.state.DataDir, "temporal", "temporal.db")
 }
 
 // startProduct runs a process of the product as a user would: flags,

@@ -32,6 +32,8 @@ type Options struct {
 	Speed float64
 	// Ports by name (see PortNames); what is not named gets a free one.
 	Ports map[string]int
+	// TemporalConfig is dynamic configuration of the Temporal server, KEY=JSON.
+	TemporalConfig []string
 	// NoSamples applies no samples. NoProduct starts neither bridge nor worker.
 	NoSamples, NoProduct bool
 	// ExitWhenReady ends the stack, without error, when the samples are Ready.
@@ -128,4 +130,12 @@ func (o *Options) needs() error {
 // listenAddress is where the named part listens: its fixed port, or any free.
 func (o *Options) listenAddress(name string) string {
 	return "127.0.0.1:" + strconv.Itoa(o.Ports[name])
+}
+
+// temporalFlags are what temporaldev is told beside its addresses.
+func (o *Options) temporalFlags() (flags []string) {
+	for _, value := range o.TemporalConfig {
+		flags = append(flags, "--dynamic-config-value", value)
+	}
+	return flags
 }

@@ -3,10 +3,13 @@ package supervisor
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/tidbcloud/infra-orchestrator/dev/control"
+	"github.com/tidbcloud/infra-orchestrator/dev/process"
 )
 
 // outage makes one system unreachable for a while.
@@ -152,8 +155,22 @@ func (s *Stack) Do(ctx context.Context, name string, action control.Action) erro
 		c.Stop()
 	case control.ActionStart:
 		return c.Start(ctx)
+	case control.ActionWipe:
+		return s.wipe(ctx, c)
 	default:
 		return fmt.Errorf("action %q is unknown", action)
 	}
 	return nil
+}
+
+// wipe has a process lose all that it has stored, as when a database is lost.
+func (s *Stack) wipe(ctx context.Context, c *process.Child) error {
+	if c.Name() != processTemporal {
+		return fmt.Errorf("%s cannot be wiped: only %s can", c.Name(), processTemporal)
+	}
+	c.Kill()
+	if err := os.RemoveAll(filepath.Dir(s.temporalFile())); err != nil {
+		return err
+	}
+	return c.Start(ctx)
 }

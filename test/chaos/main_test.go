@@ -112,7 +112,9 @@ func ownStack(t *testing.T) {
 	dir, err := os.MkdirTemp(folder, "stack-")
 	require.NoError(t, err)
 	begin := time.Now()
-	if world, err = stack.Start(t.Context(), dir, "--no-product", "--speed", "8"); err != nil {
+	if world, err = stack.Start(t.Context(), dir, "--no-product", "--speed", "8",
+		// A worker that dies in a workflow task is noticed after this; else 10 s.
+		"--temporal-config", `history.defaultWorkflowTaskTimeout="4s"`); err != nil {
 		_ = stack.PrintTail(filepath.Join(dir, "devstack.log"))
 		require.NoError(t, err)
 	}

@@ -2,10 +2,6 @@ package fairness
 
 import (
 	"context"
-	"encoding/xml"
-	"fmt"
-	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -22,7 +18,8 @@ import (
 func (l *lab) providers(ctx context.Context) {
 	samples, err := stack.Samples()
 	require.NoError(l.t, err)
-	id, secret := l.assumeRole(ctx)
+	id, secret, err := l.AccessKey(ctx, throttledAccount)
+	require.NoError(l.t, err)
 	for _, o := range samples {
 		switch o.GetKind() {
 		case "Namespace", "ProviderType":
@@ -61,27 +58,4 @@ func (l *lab) again(ctx context.Context, o *unstructured.Unstructured, fields ma
 
 func (l *lab) set(o *unstructured.Unstructured, value any, path ...string) {
 	require.NoError(l.t, unstructured.SetNestedField(o.Object, value, path...))
-}
-
-// assumeRole gets an access key of the second account: the emulator knows the
-// account of a key by the role that it was issued for.
-func (l *lab) assumeRole(ctx context.Context) (id, secret string) {
-	form := url.Values{
-		"Action": {"AssumeRole"}, "Version": {"2011-06-15"}, "RoleSessionName": {"fairness"},
-		"RoleArn": {"arn:aws:iam::" + throttledAccount + ":role/fairness"},
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.State.AWS, strings.NewReader(form.Encode()))
-	require.NoError(l.t, err)
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=AKIADEVSTACKEXAMPLE0/20260101/us-west-2/sts/aws4_request, SignedHeaders=host, Signature=none")
-	resp, err := http.DefaultClient.Do(req)
-	require.NoError(l.t, err)
-	defer resp.Body.Close()
-	var answer struct {
-		ID     string `xml:"AssumeRoleResult>Credentials>AccessKeyId"`
-		Secret string `xml:"AssumeRoleResult>Credentials>SecretAccessKey"`
-	}
-	require.NoError(l.t, xml.NewDecoder(resp.Body).Decode(&answer))
-	require.NotEmpty(l.t, answer.ID, fmt.Sprintf("AssumeRole answered %s", resp.Status))
-	return answer.ID, answer.Secret
 }

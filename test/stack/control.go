@@ -37,6 +37,10 @@ type Fault struct {
 	Message   string   `json:"message,omitempty"`
 	Count     int      `json:"count,omitempty"`
 	Delay     string   `json:"delay,omitempty"` // such as 4s
+	Looks     int      `json:"looks,omitempty"` // of eventual: calls that find nothing
+	Every     int      `json:"every,omitempty"` // of eventual: only every so many-th operation
+	Skip      int      `json:"skip,omitempty"`  // of eventual: after so many
+	Hits      int      `json:"hits,omitempty"`  // how often it has struck
 }
 
 // Inventory lists everything in the AWS emulator that carries an identity or a
@@ -49,7 +53,9 @@ func (s *Stack) Inventory(ctx context.Context) ([]Resource, error) {
 // Call is a request to the AWS emulator.
 type Call struct {
 	Account   string `json:"account"`
+	Service   string `json:"service"`
 	Operation string `json:"operation"`
+	Fault     string `json:"fault"` // id of the one that struck
 	Status    int    `json:"status"`
 	Code      string `json:"code"`
 	Lost      bool   `json:"lost"`
@@ -68,6 +74,11 @@ func (s *Stack) AddFault(ctx context.Context, f Fault) (string, error) {
 	return added.ID, err
 }
 
+// Faults lists the faults that are on.
+func (s *Stack) Faults(ctx context.Context) (list []Fault, err error) {
+	return list, s.control(ctx, http.MethodGet, "/faults", nil, &list)
+}
+
 // RemoveFault switches a fault off.
 func (s *Stack) RemoveFault(ctx context.Context, id string) error {
 	return s.control(ctx, http.MethodDelete, "/faults/"+url.PathEscape(id), nil, nil)
@@ -79,6 +90,12 @@ func (s *Stack) Kill(ctx context.Context, process string) error {
 		return err
 	}
 	return s.control(ctx, http.MethodPost, "/processes/"+process+"/start", nil, nil)
+}
+
+// WipeTemporal has the Temporal server lose all its data. It is empty, at the
+// same address, when this returns; namespaces other than the stack's are gone.
+func (s *Stack) WipeTemporal(ctx context.Context) error {
+	return s.control(ctx, http.MethodPost, "/processes/temporal/wipe", nil, nil)
 }
 
 // Outage makes a system unreachable: apiserver, garden, temporal or aws. It
