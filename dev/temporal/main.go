@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -24,6 +25,9 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	if errors.Is(err, devserver.ErrPortTaken) {
+		err = errors.Join(err, again())
+	}
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		os.Exit(0)
@@ -31,6 +35,26 @@ func main() {
 		fmt.Fprintln(os.Stderr, "temporaldev:", err)
 		os.Exit(1)
 	}
+}
+
+// attempt counts the starts of one process, in its environment.
+const (
+	attempt     = "TEMPORALDEV_ATTEMPT"
+	maxAttempts = 5
+)
+
+// again begins this process anew, which lets go of all that a start has opened
+// that lost a port to somebody else. It returns only when it does not.
+func again() error {
+	n, _ := strconv.Atoi(os.Getenv(attempt))
+	if n++; n >= maxAttempts {
+		return fmt.Errorf("gave up after %d starts", n)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	return syscall.Exec(self, os.Args, append(os.Environ(), attempt+"="+strconv.Itoa(n)))
 }
 
 // run serves until ctx ends. It prints one line of JSON (devserver.Addresses)

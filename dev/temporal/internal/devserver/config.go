@@ -26,8 +26,8 @@ const (
 )
 
 // serverConfig is the static configuration of all services of a server.
-func serverConfig(o Options, store *config.SQL) (*config.Config, map[primitives.ServiceName]static.Hosts, error) {
-	httpPort, err := pickPort(o.IP, 0)
+func serverConfig(o Options, store *config.SQL, ports *reservation) (*config.Config, map[primitives.ServiceName]static.Hosts, error) {
+	httpPort, err := ports.port(o.IP, 0)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -61,7 +61,7 @@ func serverConfig(o Options, store *config.SQL) (*config.Config, map[primitives.
 		rpc := config.RPC{BindOnIP: o.IP}
 		if name == string(primitives.FrontendService) {
 			rpc.GRPCPort, rpc.HTTPPort = o.Port, httpPort
-		} else if rpc.GRPCPort, err = pickPort(o.IP, 0); err != nil {
+		} else if rpc.GRPCPort, err = ports.port(o.IP, 0); err != nil {
 			return nil, nil, fmt.Errorf("service %s: %w", name, err)
 		}
 		cfg.Services[name] = config.Service{RPC: rpc}

@@ -2,6 +2,7 @@ package devserver
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 
 	"go.temporal.io/server/common/log"
@@ -9,7 +10,9 @@ import (
 )
 
 // serverLogger sends the server's log to slog. DPanic, Panic and Fatal are
-// errors here: a development server lives on as long as it can.
+// errors here: a development server lives on as long as it can. But for one: the
+// server goes on with no socket, and crashes, where Fatal returns after a port
+// could not be opened.
 type serverLogger struct{ to *slog.Logger }
 
 var _ log.Logger = serverLogger{}
@@ -32,4 +35,21 @@ func (l serverLogger) Warn(msg string, tags ...tag.Tag)   { l.log(slog.LevelWarn
 func (l serverLogger) Error(msg string, tags ...tag.Tag)  { l.log(slog.LevelError, msg, tags) }
 func (l serverLogger) DPanic(msg string, tags ...tag.Tag) { l.log(slog.LevelError, msg, tags) }
 func (l serverLogger) Panic(msg string, tags ...tag.Tag)  { l.log(slog.LevelError, msg, tags) }
-func (l serverLogger) Fatal(msg string, tags ...tag.Tag)  { l.log(slog.LevelError, msg, tags) }
+func (l serverLogger) Fatal(msg string, tags ...tag.Tag) {
+	l.log(slog.LevelError, msg, tags)
+	if msg != noListener {
+		return
+	}
+	sentence := msg
+	for _, t := range tags {
+		sentence += fmt.Sprintf(", %s: %v", t.Key(), t.Value())
+	}
+	panic(portTaken(sentence))
+}
+
+// noListener is what the server says when a port cannot be opened:
+// https://github.com/temporalio/temporal/blob/v1.32.1/common/rpc/rpc.go#L196.
+const noListener = "Failed to start gRPC listener"
+
+// portTaken is the panic for that; newServer catches it.
+type portTaken string

@@ -50,8 +50,8 @@ func DefaultSearchAttributes() map[string]enumspb.IndexedValueType {
 	return attrs
 }
 
-// withDefaults fills what is empty and settles the ports.
-func (o Options) withDefaults() (Options, error) {
+// withDefaults fills what is empty.
+func (o Options) withDefaults() Options {
 	if o.IP == "" {
 		o.IP = "127.0.0.1"
 	}
@@ -61,42 +61,59 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	return o
+}
+
+// withPorts settles the ports.
+func (o Options) withPorts(r *reservation) (Options, error) {
 	var err error
-	if o.Port, err = pickPort(o.IP, o.Port); err != nil {
+	if o.Port, err = r.port(o.IP, o.Port); err != nil {
 		return o, fmt.Errorf("frontend: %w", err)
 	}
 	if o.Headless {
 		o.UIPort = 0
 		return o, nil
 	}
-	if o.UIPort, err = pickPort(o.IP, o.UIPort); err != nil {
+	if o.UIPort, err = r.port(o.IP, o.UIPort); err != nil {
 		return o, fmt.Errorf("web UI: %w", err)
 	}
 	return o, nil
 }
 
-// pickPort proves that a wanted port is free, or finds a free one. The server
-// and the UI open their sockets themselves and end the process when they
-// cannot, so this is the place for a readable error.
-func pickPort(ip string, want int) (int, error) {
+// reservation holds ports until those that shall have them open them: the
+// server and the UI open their sockets themselves, and nobody else may come in
+// between.
+type reservation struct{ held []net.Listener }
+
+// free lets the ports go.
+func (r *reservation) free() {
+	for _, l := range r.held {
+		_ = l.Close()
+	}
+	r.held = nil
+}
+
+// port proves that a wanted port is free, or finds a free one, and holds it. This
+// is the place for a readable error.
+func (r *reservation) port(ip string, want int) (int, error) {
 	if want == 0 {
-		return freePort(ip)
+		return r.freePort(ip)
 	}
 	l, err := net.Listen("tcp", net.JoinHostPort(ip, strconv.Itoa(want)))
 	if err != nil {
 		return 0, fmt.Errorf("port %d of %s cannot be listened on (is another devstack running?): %w", want, ip, err)
 	}
-	defer func() { _ = l.Close() }()
+	r.held = append(r.held, l)
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
 // freePort finds one below 32768, where Linux begins to take ports for outgoing
 // connections: there, one that is free now may be a connection's a moment later.
-func freePort(ip string) (int, error) {
+func (r *reservation) freePort(ip string) (int, error) {
 	var err error
 	for range 100 {
 		port := 20000 + rand.IntN(12000)
-		if _, err = pickPort(ip, port); err == nil {
+		if _, err = r.port(ip, port); err == nil {
 			return port, nil
 		}
 	}

@@ -17,11 +17,17 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/server/common/authorization"
 	"go.temporal.io/server/common/config"
+	"go.temporal.io/server/common/membership/static"
+	"go.temporal.io/server/common/primitives"
 	"go.temporal.io/server/temporal"
 )
 
 // pollInterval between two attempts to reach a server that is starting.
 const pollInterval = 20 * time.Millisecond
+
+// ErrPortTaken is the error of a start that lost a port, which was free a moment
+// before, to another process. A new process gets other ones.
+var ErrPortTaken = errors.New("a port is taken")
 
 // Server is a running Temporal server and UI.
 type Server struct {
@@ -33,10 +39,7 @@ type Server struct {
 // Start runs a server and returns when it answers, its namespace exists and
 // the search attributes are registered.
 func Start(ctx context.Context, opts Options) (*Server, error) {
-	opts, err := opts.withDefaults()
-	if err != nil {
-		return nil, err
-	}
+	opts = opts.withDefaults()
 	store, err := openStore(opts.DBFile)
 	if err != nil {
 		return nil, err
@@ -44,8 +47,19 @@ func Start(ctx context.Context, opts Options) (*Server, error) {
 	if err := ensureNamespace(store, opts.Namespace, opts.SearchAttributes); err != nil {
 		return nil, err
 	}
+	// Ports last: what comes before takes a second.
+	ports := &reservation{}
+	defer ports.free()
+	if opts, err = opts.withPorts(ports); err != nil {
+		return nil, err
+	}
+	cfg, hosts, err := serverConfig(opts, store, ports)
+	if err != nil {
+		return nil, err
+	}
+	ports.free()
 	s := &Server{opts: opts}
-	if s.server, err = newServer(opts, store); err != nil {
+	if s.server, err = newServer(opts, cfg, hosts); err != nil {
 		return nil, fmt.Errorf("cannot set up the Temporal server: %w", err)
 	}
 	if err := s.server.Start(); err != nil { // does not block without InterruptOn
@@ -85,11 +99,18 @@ func (s *Server) uiURL() string {
 	return "http://" + net.JoinHostPort(s.opts.IP, strconv.Itoa(s.opts.UIPort))
 }
 
-func newServer(o Options, store *config.SQL) (temporal.Server, error) {
-	cfg, hosts, err := serverConfig(o, store)
-	if err != nil {
-		return nil, err
-	}
+// newServer opens the ports of all services. One that somebody else has is
+// ErrPortTaken; those that are open by then stay so until this process ends.
+func newServer(o Options, cfg *config.Config, hosts map[primitives.ServiceName]static.Hosts) (s temporal.Server, err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case portTaken:
+			err = fmt.Errorf("%w: %s", ErrPortTaken, string(r))
+		default:
+			panic(r)
+		}
+	}()
 	logger := serverLogger{o.Logger}
 	authorizer, err := authorization.GetAuthorizerFromConfig(&cfg.Global.Authorization)
 	if err != nil {

@@ -4,10 +4,14 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -83,6 +87,51 @@ func TestExistingFileGetsMissingSearchAttributes(t *testing.T) {
 		if got.GetCustomAttributes()[name] != kind {
 			t.Errorf("search attribute %s is missing", name)
 		}
+	}
+}
+
+// A port that is free when it is chosen may be somebody else's when it is opened.
+func TestPortTakenIsAnError(t *testing.T) {
+	store, err := openStore("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Headless: true}.withDefaults()
+	for _, service := range []string{"frontend", "history", "matching", "worker"} {
+		t.Run(service, func(t *testing.T) {
+			ports := &reservation{}
+			o, err := o.withPorts(ports)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg, hosts, err := serverConfig(o, store, ports)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ports.free()
+			other, err := net.Listen("tcp", net.JoinHostPort(o.IP, strconv.Itoa(cfg.Services[service].RPC.GRPCPort)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = other.Close() }()
+			if _, err := newServer(o, cfg, hosts); !errors.Is(err, ErrPortTaken) || !strings.Contains(err.Error(), other.Addr().String()) {
+				t.Errorf("got %v, want that %s is taken", err, other.Addr())
+			}
+		})
+	}
+}
+
+// Ports that are chosen for one server are never two times the same, and nobody
+// else's until they are let go.
+func TestReservedPortsAreHeld(t *testing.T) {
+	ports := &reservation{}
+	defer ports.free()
+	port, err := ports.port("127.0.0.1", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ports.port("127.0.0.1", port); err == nil {
+		t.Errorf("port %d was given twice", port)
 	}
 }
 
