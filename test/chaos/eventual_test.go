@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tidbcloud/infra-orchestrator/test/chaos/lab"
 	"github.com/tidbcloud/infra-orchestrator/test/invariants"
 	"github.com/tidbcloud/infra-orchestrator/test/stack"
 )
@@ -50,11 +52,7 @@ func TestEventual(t *testing.T) {
 // consistent: every so many-th operation on what is fresh, from the skip-th on.
 func eventually(t *testing.T, j *journey, skip int, all *unseen) error {
 	ctx := within(t, 30*time.Minute)
-	account, err := j.lane.OwnAccount(ctx)
-	if err != nil {
-		return err
-	}
-	id, err := j.lane.Stack.AddFault(ctx, stack.Fault{Target: "aws", Kind: "eventual", Account: account, Every: eventualEvery, Skip: skip, Delay: freshFor.String()})
+	id, off, err := beEventual(ctx, j.lane, skip)
 	if err != nil {
 		return err
 	}
@@ -63,10 +61,17 @@ func eventually(t *testing.T, j *journey, skip int, all *unseen) error {
 	}
 	err = j.whole(nothing)
 	all.add(ctx, j.lane.Stack, id)
-	if off := j.lane.Stack.RemoveFault(ctx, id); err == nil {
-		err = off
+	return errors.Join(err, off(ctx))
+}
+
+// beEventual puts a lane into an account that is eventually consistent.
+func beEventual(ctx context.Context, l *lab.Lane, skip int) (id string, off func(context.Context) error, err error) {
+	account, err := l.OwnAccount(ctx)
+	if err != nil {
+		return "", nil, err
 	}
-	return err
+	id, err = l.Stack.AddFault(ctx, stack.Fault{Target: "aws", Kind: "eventual", Account: account, Every: eventualEvery, Skip: skip, Delay: freshFor.String()})
+	return id, func(ctx context.Context) error { return l.Stack.RemoveFault(ctx, id) }, err
 }
 
 // unseen counts what was struck, by kind of call.

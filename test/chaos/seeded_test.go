@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -18,7 +19,8 @@ const seededKills = 1
 
 // TestSeeded is the short subset that runs in CI: every operation, with the
 // worker killed at a border that the seed picks, and every 13th mutating call
-// losing its answer. There is no dry run, so ends are compared with each other:
+// losing its answer, in an AWS account that is eventually consistent (every 4th
+// operation on what is fresh, from one that the seed picks). There is no dry run, so ends are compared with each other:
 // updates run twice, and must end as they did before.
 func TestSeeded(t *testing.T) {
 	if full() {
@@ -39,6 +41,9 @@ func TestSeeded(t *testing.T) {
 		chosen[op] = lab.Boundary{Workflow: op, Call: 1 + r.IntN(max(1, calls*3/4)), Moment: moment}
 	}
 	l := newLane(t, "seeded")
+	_, off, err := beEventual(t.Context(), l, r.IntN(eventualEvery))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, off(context.Background())) }()
 	n := r.IntN(13)
 	l.Gate.SetLose(newLoser(1, func(int) bool { n++; return n%13 == 0 }).lose)
 	var armed []*lab.Armed
