@@ -155,16 +155,16 @@ var laneNumber struct {
 	n int
 }
 
-// newLane starts a lane that ends with the test. Processes that end unasked,
-// and secrets that can be read, fail the test.
-func newLane(t *testing.T, name string) *lab.Lane {
+// newLane starts a lane that ends with the test, its bridge with these flags.
+// Processes that end unasked, and secrets that can be read, fail the test.
+func newLane(t *testing.T, name string, bridge ...string) *lab.Lane {
 	t.Helper()
 	laneNumber.Lock()
 	laneNumber.n++
 	name = fmt.Sprintf("%s-%d", name, laneNumber.n)
 	laneNumber.Unlock()
 	ctx := within(t, time.Minute)
-	l, err := lab.NewLane(ctx, world, checker, name, filepath.Join(folder, "lanes"), binary)
+	l, err := lab.NewLane(ctx, world, checker, name, filepath.Join(folder, "lanes"), binary, bridge...)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)

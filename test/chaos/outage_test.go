@@ -51,7 +51,15 @@ func TestOutages(t *testing.T) {
 	ownStack(t)
 	l := newLane(t, "outage")
 	o := &outages{t: t, j: &journey{lane: l, part: "outage", expect: expect}, boundaries: boundaries}
-	// What stays, and what the first round deletes.
+	o.prepareAll()
+	for round, system := range []string{"temporal", "apiserver", "garden", "aws"} {
+		o.round(round, system+" away", func(ctx context.Context) error { return l.Stack.Outage(ctx, system, outageLength) })
+	}
+	failUnconverged(t, "outage")
+}
+
+// prepareAll makes what stays, and what the first round deletes.
+func (o *outages) prepareAll() {
 	o.prepare(v1.KindProviderType, "stays", nil)
 	o.prepare(v1.KindProviderType, "round0", nil)
 	o.prepare(v1.KindProvider, "stays", of("stays"))
@@ -60,10 +68,6 @@ func TestOutages(t *testing.T) {
 	o.prepare(v1.KindNetwork, "round0", at("stays"))
 	o.prepare(v1.KindCluster, "stays", lab.In("stays"))
 	o.prepare(v1.KindCluster, "round0", lab.In("stays"))
-	for round, system := range []string{"temporal", "apiserver", "garden", "aws"} {
-		o.round(round, system)
-	}
-	failUnconverged(t, "outage")
 }
 
 // of and at put a sample Provider under a ProviderType, a Network under a
@@ -88,9 +92,9 @@ func (o *outages) prepare(kind, name string, edit func(*unstructured.Unstructure
 	require.NoError(o.t, err)
 }
 
-// round brings an operation of every type into its middle, takes the system
-// away, lets all go on, and waits for their ends.
-func (o *outages) round(round int, system string) {
+// round brings an operation of every type into its middle, strikes, lets all go
+// on, and waits for their ends. what says in words what strikes.
+func (o *outages) round(round int, what string, strike func(context.Context) error) {
 	l, fresh, old := o.j.lane, fmt.Sprintf("round%d", round+1), fmt.Sprintf("round%d", round)
 	o.held = nil
 	// Clusters first: while its Network changes, a new one would wait at its
@@ -110,14 +114,14 @@ func (o *outages) round(round int, system string) {
 	o.change(l.Named(v1.KindProviderType, "stays"))
 	o.remove(l.Named(v1.KindProviderType, old))
 	o.await()
-	require.NoError(o.t, l.Stack.Outage(within(o.t, time.Minute), system, outageLength))
-	fmt.Printf("outage of %s: %d operations are in their middle\n", system, len(o.held))
+	require.NoError(o.t, strike(within(o.t, time.Minute)))
+	fmt.Printf("%s: %d operations are in their middle\n", what, len(o.held))
 	for _, h := range o.held {
 		h.armed.Release()
 	}
 	var wg sync.WaitGroup
 	for _, h := range o.held {
-		wg.Go(func() { o.end(h, system) })
+		wg.Go(func() { o.end(h, what) })
 	}
 	wg.Wait()
 }
@@ -171,10 +175,10 @@ func (o *outages) await() {
 }
 
 // end waits for an operation's end and judges it.
-func (o *outages) end(h *held, system string) {
+func (o *outages) end(h *held, what string) {
 	ctx, cancel := context.WithTimeout(context.Background(), outagePatience)
 	defer cancel()
-	run := lab.Run{Part: "outage", Operation: h.operation, What: system + " away"}
+	run := lab.Run{Part: o.j.part, Operation: h.operation, What: what}
 	err := h.settled(ctx)
 	run.Took = time.Since(h.begin)
 	if err == nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/test/chaos/hook"
 	"github.com/tidbcloud/infra-orchestrator/test/invariants"
 	"github.com/tidbcloud/infra-orchestrator/test/stack"
+	"github.com/tidbcloud/infra-orchestrator/workers"
 )
 
 // Marker stands in every credential of a lane.
@@ -38,8 +39,8 @@ type Lane struct {
 }
 
 // NewLane starts a lane on a devstack without product. binary is the chaos
-// worker, dir a folder for the lane's files.
-func NewLane(ctx context.Context, s *stack.Stack, checker *invariants.Checker, name, dir, binary string) (*Lane, error) {
+// worker, dir a folder for the lane's files; bridge are flags of the bridge.
+func NewLane(ctx context.Context, s *stack.Stack, checker *invariants.Checker, name, dir, binary string, bridge ...string) (*Lane, error) {
 	l := &Lane{Name: name, Checker: checker, Conductor: NewConductor(), logs: filepath.Join(dir, "logs")}
 	var err error
 	if l.Stack, err = s.InTemporalNamespace(name); err != nil {
@@ -62,16 +63,36 @@ func NewLane(ctx context.Context, s *stack.Stack, checker *invariants.Checker, n
 	if err != nil {
 		return nil, err
 	}
-	return l, l.start(dir, binary, conductor)
+	return l, l.start(dir, binary, conductor, bridge)
 }
 
-// namespaces makes the lane's namespaces, and what all its objects refer to.
-func (l *Lane) namespaces(ctx context.Context) error {
+// registerNamespace makes the lane's namespace in Temporal.
+func (l *Lane) registerNamespace(ctx context.Context) error {
 	_, err := l.Stack.Temporal.WorkflowService().RegisterNamespace(ctx, &workflowservice.RegisterNamespaceRequest{
 		Namespace: l.Name, WorkflowExecutionRetentionPeriod: durationpb.New(72 * time.Hour),
 	})
 	var exists *serviceerror.NamespaceAlreadyExists
 	if err != nil && !errors.As(err, &exists) {
+		return err
+	}
+	return nil
+}
+
+// WipeTemporal has the Temporal server lose all its data, and sets the lane's
+// namespace up again, as whoever restores a server does.
+func (l *Lane) WipeTemporal(ctx context.Context) error {
+	if err := l.Stack.WipeTemporal(ctx); err != nil {
+		return err
+	}
+	if err := l.registerNamespace(ctx); err != nil {
+		return err
+	}
+	return workers.EnsureSearchAttributes(ctx, l.Stack.Temporal, l.Name)
+}
+
+// namespaces makes the lane's namespaces, and what all its objects refer to.
+func (l *Lane) namespaces(ctx context.Context) error {
+	if err := l.registerNamespace(ctx); err != nil {
 		return err
 	}
 	for _, o := range l.samples {
@@ -91,7 +112,7 @@ func (l *Lane) namespaces(ctx context.Context) error {
 	return nil
 }
 
-func (l *Lane) start(dir, binary, conductor string) error {
+func (l *Lane) start(dir, binary, conductor string, bridge []string) error {
 	if err := os.MkdirAll(l.logs, 0o700); err != nil {
 		return err
 	}
@@ -106,12 +127,12 @@ func (l *Lane) start(dir, binary, conductor string) error {
 		"AWS_ENDPOINT_URL=" + l.Gate.AWSURL(), "CONFIG_SERVICE_URL=" + st.ConfigService, "INFRA_ENV=dev", "ENABLE_WEBHOOKS=false",
 		hook.Variable + "=" + conductor,
 	}
-	process := func(name, path string) *keeper {
-		return keep(spec{name: l.Name + " " + name, path: path, env: env, log: filepath.Join(l.logs, l.Name+"-"+name+".log"), args: []string{
+	process := func(name, path string, flags ...string) *keeper {
+		return keep(spec{name: l.Name + " " + name, path: path, env: env, log: filepath.Join(l.logs, l.Name+"-"+name+".log"), args: append([]string{
 			"--kubeconfig", kubeconfig, "--namespace", l.Name, "--metrics-bind-address", "0", "--health-probe-bind-address", "0",
-		}})
+		}, flags...)})
 	}
-	l.bridge = process("bridge", filepath.Join(stack.Bin(), "bridge"))
+	l.bridge = process("bridge", filepath.Join(stack.Bin(), "bridge"), bridge...)
 	l.worker = process("worker", binary)
 	return nil
 }
