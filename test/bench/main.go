@@ -12,6 +12,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -59,6 +60,7 @@ func runSubject(ctx context.Context, args []string) error {
 // options of the command line.
 type options struct {
 	sizes   []int
+	crowds  []int
 	modes   []string
 	root    string
 	idle    time.Duration
@@ -85,17 +87,29 @@ func drive(ctx context.Context, args []string) error {
 			results = append(results, r)
 		}
 	}
+	var crowds []report.Crowd
+	for _, n := range o.crowds {
+		c, err := runCrowd(ctx, o, n)
+		if err != nil {
+			return fmt.Errorf("%d Clusters in one Network: %w", n, err)
+		}
+		crowds = append(crowds, c)
+	}
 	if o.json {
 		enc := json.NewEncoder(os.Stdout)
 		enc.SetIndent("", "  ")
-		return enc.Encode(results)
+		return enc.Encode(struct {
+			Results []report.Result `json:"results"`
+			Crowds  []report.Crowd  `json:"clustersInOneNetwork,omitempty"`
+		}{results, crowds})
 	}
-	return report.Print(os.Stdout, results)
+	return errors.Join(report.Print(os.Stdout, results), report.PrintCrowds(os.Stdout, crowds))
 }
 
 func parse(args []string) (o options, err error) {
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	sizes := fs.String("n", "200,1000", "numbers of Networks, each with one Cluster")
+	crowds := fs.String("crowd", "30,200", "numbers of Clusters in one Network; empty leaves them out")
 	modes := fs.String("modes", strings.Join([]string{subject.ModeProduct, subject.ModePlain, subject.ModeBare}, ","), "what to measure")
 	fs.StringVar(&o.root, "root", "../..", "`folder` of the checkout; its bin has devstack and temporaldev")
 	fs.DurationVar(&o.idle, "idle", time.Minute, "how long to watch the objects do nothing; 0 leaves it out, and the resync")
@@ -107,16 +121,27 @@ func parse(args []string) (o options, err error) {
 	if err = fs.Parse(args); err != nil {
 		return o, err
 	}
-	for _, s := range strings.Split(*sizes, ",") {
-		n, err := strconv.Atoi(s)
-		if err != nil || n < 1 {
-			return o, fmt.Errorf("-n %s: want numbers from 1", *sizes)
-		}
-		o.sizes = append(o.sizes, n)
+	if o.sizes, err = numbers("-n", *sizes); err != nil {
+		return o, err
+	}
+	if o.crowds, err = numbers("-crowd", *crowds); err != nil {
+		return o, err
 	}
 	o.modes = strings.Split(*modes, ",")
 	o.root, err = filepath.Abs(o.root)
 	return o, err
+}
+
+// numbers reads a list of them.
+func numbers(name, list string) (all []int, err error) {
+	for _, s := range strings.FieldsFunc(list, func(r rune) bool { return r == ',' }) {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("%s %s: want numbers from 1", name, list)
+		}
+		all = append(all, n)
+	}
+	return all, nil
 }
 
 // say tells on standard error how far a run is.

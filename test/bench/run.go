@@ -31,9 +31,22 @@ type rig struct {
 }
 
 func runOne(ctx context.Context, o options, mode string, n int) (r report.Result, err error) {
+	err = inRig(ctx, o, mode, n, func(g *rig) error {
+		if mode == subject.ModeBare {
+			r, err = g.measureBare(ctx)
+		} else {
+			r, err = g.measure(ctx)
+		}
+		return err
+	})
+	return r, err
+}
+
+// inRig starts what a mode needs, measures, and stops it.
+func inRig(ctx context.Context, o options, mode string, n int, measure func(*rig) error) (err error) {
 	dir, err := os.MkdirTemp("", "bench-"+mode+"-")
 	if err != nil {
-		return r, err
+		return err
 	}
 	g := &rig{o: o, mode: mode, n: n, processes: map[string]*stack.Process{}}
 	defer func() {
@@ -44,14 +57,11 @@ func runOne(ctx context.Context, o options, mode string, n int) (r report.Result
 			err = os.RemoveAll(dir)
 		}
 	}()
-	say("%s, %d Networks and Clusters: starting", mode, n)
+	say("%s, %d: starting", mode, n)
 	if err = g.start(ctx, dir); err != nil {
-		return r, err
+		return err
 	}
-	if mode == subject.ModeBare {
-		return g.measureBare(ctx)
-	}
-	return g.measure(ctx)
+	return measure(g)
 }
 
 // start starts what the mode needs.
@@ -150,6 +160,31 @@ func (g *rig) measure(ctx context.Context) (r report.Result, err error) {
 		return r, g.remove(ctx)
 	}
 	return r, nil
+}
+
+// runCrowd measures n Clusters of the product in one Network, whose Shoot they
+// change one after the other: what it takes until all are Ready.
+func runCrowd(ctx context.Context, o options, n int) (c report.Crowd, err error) {
+	c.N = n
+	err = inRig(ctx, o, subject.ModeProduct, n, func(g *rig) error {
+		if err := g.await(ctx, "the Provider", func(s subject.Stats) bool { return s.Ready["provider"] == 1 }); err != nil {
+			return err
+		}
+		if err := g.load.ApplyNetwork(ctx); err != nil {
+			return err
+		}
+		if err := g.await(ctx, "the Network", func(s subject.Stats) bool { return s.Ready["network"] == 1 }); err != nil {
+			return err
+		}
+		c.Create, err = g.phase(ctx, "create", func() error {
+			if err := g.load.ApplyCrowd(ctx, n); err != nil {
+				return err
+			}
+			return g.await(ctx, fmt.Sprintf("%d Clusters in one Network", n), func(s subject.Stats) bool { return s.Ready["cluster"] >= n })
+		})
+		return err
+	})
+	return c, err
 }
 
 // rest measures objects that have nothing to do, and one resync of each.

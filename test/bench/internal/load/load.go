@@ -144,18 +144,39 @@ func (l *Load) Apply(ctx context.Context, first, n int) error {
 	for i := first; i < first+n; i++ {
 		g.Go(func() error {
 			for _, o := range l.samples.pair(i) {
-				id := temporal.ObjectID(o.GetKind(), o.GetNamespace(), o.GetName())
-				l.mu.Lock()
-				l.applied[id] = time.Now()
-				l.mu.Unlock()
-				if err := l.create(ctx, o); err != nil {
-					return fmt.Errorf("%s: %w", id, err)
+				if err := l.apply(ctx, o); err != nil {
+					return err
 				}
 			}
 			return nil
 		})
 	}
 	return g.Wait()
+}
+
+// ApplyNetwork makes the one Network of a crowd, ApplyCrowd n Clusters in it.
+func (l *Load) ApplyNetwork(ctx context.Context) error { return l.apply(ctx, l.samples.one()) }
+
+// ApplyCrowd makes n Clusters in the Network of ApplyNetwork.
+func (l *Load) ApplyCrowd(ctx context.Context, n int) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(appliers)
+	for i := range n {
+		g.Go(func() error { return l.apply(ctx, l.samples.member(i)) })
+	}
+	return g.Wait()
+}
+
+// apply creates an object and remembers when.
+func (l *Load) apply(ctx context.Context, o client.Object) error {
+	id := temporal.ObjectID(o.GetObjectKind().GroupVersionKind().Kind, o.GetNamespace(), o.GetName())
+	l.mu.Lock()
+	l.applied[id] = time.Now()
+	l.mu.Unlock()
+	if err := l.create(ctx, o); err != nil {
+		return fmt.Errorf("%s: %w", id, err)
+	}
+	return nil
 }
 
 // Delete deletes the Networks and Clusters numbered from first to first+n-1.

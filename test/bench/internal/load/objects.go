@@ -74,3 +74,16 @@ func (s *samples) pair(i int) []*unstructured.Unstructured {
 	_ = unstructured.SetNestedField(cluster.Object, network.GetName(), "spec", "network") // fails only where spec is no map
 	return []*unstructured.Unstructured{network, cluster}
 }
+
+// one is the Network of a crowd, member its i-th Cluster.
+func (s *samples) one() *unstructured.Unstructured {
+	network := s.network.DeepCopy()
+	network.SetName("n0")
+	return network
+}
+
+func (s *samples) member(i int) *unstructured.Unstructured {
+	cluster := s.pair(i)[1]
+	_ = unstructured.SetNestedField(cluster.Object, "n0", "spec", "network") // fails only where spec is no map
+	return cluster
+}

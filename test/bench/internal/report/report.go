@@ -115,6 +115,9 @@ func (p Phase) CPUOf(processes ...string) (d time.Duration) {
 
 // Print writes the results as tables, a column for each run.
 func Print(w io.Writer, results []Result) error {
+	if len(results) == 0 {
+		return nil
+	}
 	var table strings.Builder
 	line := func(title string, cell func(Result) string) {
 		fmt.Fprintf(&table, "%-30s", title)
