@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"go.temporal.io/sdk/client"
@@ -82,11 +83,7 @@ func Run(ctx context.Context, o Options) error {
 		queues = Queues()
 	}
 	started := make([]worker.Worker, 0, len(queues))
-	defer func() {
-		for _, w := range started {
-			w.Stop()
-		}
-	}()
+	defer func() { stopAll(started) }()
 	for _, q := range queues {
 		w, err := o.newWorker(ctx, q)
 		if err != nil {
@@ -100,6 +97,16 @@ func Run(ctx context.Context, o Options) error {
 	}
 	<-ctx.Done()
 	return nil
+}
+
+// stopAll stops the workers at the same time: each gives its activities
+// stopTimeout, and the process has little more than that in all.
+func stopAll[W interface{ Stop() }](started []W) {
+	var all sync.WaitGroup
+	for _, w := range started {
+		all.Go(w.Stop)
+	}
+	all.Wait()
 }
 
 func (o Options) newWorker(ctx context.Context, queue string) (worker.Worker, error) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"sync"
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -18,8 +17,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/route53"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	"github.com/tidbcloud/infra-orchestrator/activities/keep"
 	"github.com/tidbcloud/infra-orchestrator/faults"
 )
 
@@ -27,6 +28,8 @@ import (
 type clients struct {
 	identity contract.AWSIdentity
 	region   string
+	key      string              // the id of the access key
+	calls    *singleflight.Group // of STS, shared by all clients
 
 	ec2     ec2API
 	elb     loadBalancerAPI
@@ -55,13 +58,14 @@ type (
 	}
 )
 
-// factory makes clients, and keeps them until their access key changes.
+// factory makes clients, and keeps them until their access key changes, their
+// Provider is gone, or nobody has asked for them for an hour.
 type factory struct {
 	options Options
 	http    *http.Client
 
-	mu   sync.Mutex
-	sets map[contract.CloudAccount]versioned
+	sets  keep.Cache[contract.CloudAccount, versioned]
+	calls singleflight.Group // of STS, by access key
 }
 
 type versioned struct {
@@ -76,7 +80,6 @@ func newFactory(o Options) *factory {
 		options: o,
 		// One call may take long (DeleteObjects), but none takes minutes.
 		http: &http.Client{Transport: transport, Timeout: 60 * time.Second},
-		sets: map[contract.CloudAccount]versioned{},
 	}
 }
 
@@ -86,26 +89,27 @@ func (f *factory) get(ctx context.Context, account contract.CloudAccount) (*clie
 	resource := "Provider/" + account.Namespace + "/" + account.Provider
 	id, secret, version, err := f.options.Credentials.AWS(ctx, account.Namespace, account.Provider)
 	if err != nil {
+		// Without its Provider or Secret a key is nobody's any more.
+		if faults.Is(err, faults.Gone) || faults.Is(err, faults.Auth) {
+			f.sets.Forget(func(a contract.CloudAccount) bool {
+				return a.Namespace == account.Namespace && a.Provider == account.Provider
+			})
+		}
 		return nil, err
 	}
 	if id == "" || secret == "" {
 		return nil, faults.New(faults.Auth, "CredentialsEmpty", resource,
 			"the Provider's Secret lacks accessKeyID or secretAccessKey")
 	}
-	f.mu.Lock()
-	set := f.sets[account]
-	f.mu.Unlock()
-	if set.clients != nil && set.version == version {
-		return set.clients, nil
-	}
-	c, err := f.dial(ctx, account, id, secret)
+	current := func(v versioned) bool { return v.version == version }
+	v, err := f.sets.Get(ctx, account, version, current, func(ctx context.Context) (versioned, error) {
+		c, err := f.dial(ctx, account, id, secret)
+		return versioned{version, c}, err
+	})
 	if err != nil {
 		return nil, err
 	}
-	f.mu.Lock()
-	f.sets[account] = versioned{version, c}
-	f.mu.Unlock()
-	return c, nil
+	return v.clients, nil
 }
 
 // dial makes the clients and asks STS who they are.
@@ -131,17 +135,22 @@ func (f *factory) dial(ctx context.Context, account contract.CloudAccount, id, s
 		s3:      s3.NewFromConfig(config, func(o *s3.Options) { o.UsePathStyle = f.options.Endpoint != "" }),
 		sts:     sts.NewFromConfig(config),
 	}
+	c.key, c.calls = id, &f.calls
 	c.identity, err = c.whoami(ctx, account)
 	return c, err
 }
 
-// whoami asks STS whose the access key is, and refuses that of an account that
-// the Provider does not name.
+// whoami asks STS whose the access key is, once for all who ask at the same
+// time, whatever their region, and refuses that of an account that the Provider
+// does not name.
 func (c *clients) whoami(ctx context.Context, account contract.CloudAccount) (contract.AWSIdentity, error) {
 	resource := "Provider/" + account.Namespace + "/" + account.Provider
-	who, err := c.sts.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+	who, err := keep.Once(ctx, c.calls, resource+" "+c.key, func(ctx context.Context) (*sts.GetCallerIdentityOutput, error) {
+		who, err := c.sts.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+		return who, faults.FromAWS(err, resource)
+	})
 	if err != nil {
-		return contract.AWSIdentity{}, faults.FromAWS(err, resource)
+		return contract.AWSIdentity{}, err
 	}
 	id := contract.AWSIdentity{ARN: awssdk.ToString(who.Arn), AccountID: awssdk.ToString(who.Account)}
 	if account.AccountID != "" && id.AccountID != account.AccountID {

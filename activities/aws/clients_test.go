@@ -6,8 +6,10 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
@@ -61,7 +63,7 @@ func TestClientsFollowTheSecret(t *testing.T) {
 	require.NoError(t, err)
 	require.NotSame(t, first, rotated)
 	require.EqualValues(t, 2, identities.Load())
-	require.Len(t, f.sets, 1, "clients of an old key are dropped")
+	require.Equal(t, 1, f.sets.Len(), "clients of an old key are dropped")
 
 	key.secret = ""
 	_, err = f.get(t.Context(), fakeAccount)
@@ -93,4 +95,47 @@ func TestSDKRepeatsNothing(t *testing.T) {
 	require.Error(t, err)
 	require.True(t, faults.Is(faults.FromAWS(err, "k"), faults.Transient))
 	require.EqualValues(t, 1, others.Load(), "a create that is sent twice may make two")
+}
+
+// gone is a Provider that is deleted.
+type gone struct{ rotating }
+
+func (*gone) AWS(context.Context, string, string) (string, string, string, error) {
+	return "", "", "", faults.New(faults.Gone, "NotFound", "provider infra/core-aws", "it does not exist")
+}
+
+// However many ask at once, in whatever region, STS is asked once.
+func TestSTSIsAskedOnceForAll(t *testing.T) {
+	url, identities, _ := stsServer(t, "123456789012")
+	hold := make(chan struct{})
+	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		<-hold
+		res, err := http.Post(url, r.Header.Get("Content-Type"), r.Body)
+		if err != nil {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		defer func() { _ = res.Body.Close() }()
+		_, _ = io.Copy(w, res.Body)
+	}))
+	t.Cleanup(slow.Close)
+	f := newFactory(Options{Credentials: &rotating{"AKIA1", "s", "1"}, Endpoint: slow.URL}.withDefaults())
+	var all sync.WaitGroup
+	for i := range 40 {
+		account := fakeAccount
+		account.Region = []string{"us-west-2", "eu-central-1"}[i%2]
+		all.Go(func() {
+			_, err := f.get(t.Context(), account)
+			require.NoError(t, err)
+		})
+	}
+	time.Sleep(200 * time.Millisecond) // they all have asked
+	close(hold)
+	all.Wait()
+	require.EqualValues(t, 1, identities.Load())
+
+	f.options.Credentials = &gone{}
+	_, err := f.get(t.Context(), fakeAccount)
+	require.True(t, faults.Is(err, faults.Gone), err)
+	require.Zero(t, f.sets.Len(), "keys of a Provider that is deleted leave memory, in all regions")
 }

@@ -4,7 +4,6 @@ package shoot
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	gardenauthenticationv1alpha1 "github.com/gardener/gardener/pkg/apis/authentication/v1alpha1"
@@ -16,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	"github.com/tidbcloud/infra-orchestrator/activities/keep"
 	"github.com/tidbcloud/infra-orchestrator/faults"
 )
 
@@ -27,17 +27,23 @@ const (
 	renewBefore = 5 * time.Minute
 )
 
-// Access opens shoots with adminkubeconfig. Clients live in memory, until
-// their kubeconfig is about to expire or the shoot is another one. It is safe
-// for concurrent use.
+// Access opens shoots with adminkubeconfig, once for all who ask at the same
+// time. Clients live in memory, until their kubeconfig is about to expire, the
+// shoot is gone or another one, or nobody has asked for an hour. It is safe for
+// concurrent use.
 type Access struct {
 	// Garden reads Shoots, from the worker's cache, and asks for kubeconfigs.
 	Garden client.Client
 	// GardenLive reads past the cache.
 	GardenLive client.Reader
 
-	mu   sync.Mutex
-	open map[types.UID]session
+	open keep.Cache[shootKey, session]
+}
+
+// shootKey is a Shoot, as opposed to another one of the same name.
+type shootKey struct {
+	ref contract.ShootRef
+	uid types.UID
 }
 
 type session struct {
@@ -50,34 +56,27 @@ type session struct {
 func (a *Access) Client(ctx context.Context, ref contract.ShootRef) (client.WithWatch, error) {
 	s, err := a.Shoot(ctx, ref)
 	if err != nil {
+		if faults.Is(err, faults.Gone) {
+			a.forget(ref, "")
+		}
 		return nil, err
 	}
 	if s.Status.IsHibernated {
 		return nil, faults.New(faults.Dependency, "ShootAsleep", "shoot "+ref.String(), "it is hibernated, so its API server is off").
 			WithHint(faults.OwnerOperator, "wake the Network; the operation goes on by itself")
 	}
-	a.mu.Lock()
-	have, ok := a.open[s.UID]
-	a.mu.Unlock()
-	if ok && time.Now().Before(have.until) {
-		return have.client, nil
-	}
-	fresh, err := a.connect(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.open == nil {
-		a.open = map[types.UID]session{}
-	}
-	for uid, old := range a.open { // of shoots that nobody asks for any more
-		if time.Now().After(old.until) {
-			delete(a.open, uid)
-		}
-	}
-	a.open[s.UID] = fresh
-	return fresh.client, nil
+	key := shootKey{ref, s.UID}
+	valid := func(have session) bool { return time.Now().Before(have.until) }
+	have, err := a.open.Get(ctx, key, "", valid, func(ctx context.Context) (session, error) {
+		a.forget(ref, s.UID)
+		return a.connect(ctx, s)
+	})
+	return have.client, err
+}
+
+// forget drops the clients of a shoot's name, but for that of one uid.
+func (a *Access) forget(ref contract.ShootRef, but types.UID) {
+	a.open.Forget(func(k shootKey) bool { return k.ref == ref && k.uid != but })
 }
 
 // Shoot reads the Shoot, live when the cache does not have it.
@@ -92,13 +91,7 @@ func (a *Access) Shoot(ctx context.Context, ref contract.ShootRef) (*gardencorev
 }
 
 // Forget drops the shoot's client, after its credentials were refused.
-func (a *Access) Forget(ctx context.Context, ref contract.ShootRef) {
-	if s, err := a.Shoot(ctx, ref); err == nil {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		delete(a.open, s.UID)
-	}
-}
+func (a *Access) Forget(_ context.Context, ref contract.ShootRef) { a.forget(ref, "") }
 
 func (a *Access) connect(ctx context.Context, s *gardencorev1beta1.Shoot) (session, error) {
 	name := "kubeconfig of shoot " + s.Namespace + "/" + s.Name
