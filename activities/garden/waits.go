@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	"github.com/tidbcloud/infra-orchestrator/activities/wait"
+	"github.com/tidbcloud/infra-orchestrator/activities/wake"
 	"github.com/tidbcloud/infra-orchestrator/faults"
 )
 
@@ -46,9 +47,7 @@ func (a *Activities) WaitShootGone(ctx context.Context, in contract.ShootInput) 
 // watch judges the Shoot of the cache at each event, and whatever ends the
 // wait once more live: the cache may be behind a write of another worker.
 func (a *Activities) watch(ctx context.Context, in contract.ShootInput, judge func(*gardencorev1beta1.Shoot, time.Time) verdict) error {
-	woken, stop := a.Wake.Subscribe(func(o client.Object) bool {
-		return o.GetName() == in.Shoot.Name && o.GetNamespace() == in.Shoot.Namespace
-	})
+	woken, stop := a.Wake.Subscribe(wake.Key{Kind: "Shoot", Namespace: in.Shoot.Namespace, Name: in.Shoot.Name})
 	defer stop()
 	since := time.Now()
 	return wait.For(ctx, in.Object, pollEvery, woken, func(ctx context.Context) (bool, string, error) {

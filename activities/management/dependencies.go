@@ -12,6 +12,7 @@ import (
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	"github.com/tidbcloud/infra-orchestrator/activities/wait"
+	"github.com/tidbcloud/infra-orchestrator/activities/wake"
 	"github.com/tidbcloud/infra-orchestrator/admission"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/faults"
@@ -21,28 +22,37 @@ import (
 const dependencyPoll = time.Minute
 
 // WaitDependencies waits until something changed that the object needs. What
-// it compares are versions, never contents: nothing secret is held or told.
+// it compares are versions, never contents: nothing secret is held or told. An
+// event costs those who need its object, and reads nothing if it is none of
+// what they look at.
 func (a *Activities) WaitDependencies(ctx context.Context, in contract.DependenciesInput) (contract.Change, error) {
-	ref := in.Ref
-	woken, stop := a.Wake.Subscribe(func(o client.Object) bool { return o.GetNamespace() == ref.Namespace })
-	defer stop()
-	var first []dependency
+	first, err := a.needs(ctx, in.Ref)
+	if err != nil {
+		return contract.Change{}, err
+	}
+	woken := make(chan struct{}, 1)
+	known, keys := map[wake.Key]dependency{}, []wake.Key{}
+	for _, d := range first {
+		known[d.key], keys = d, append(keys, d.key)
+	}
+	defer a.Wake.On(func(o client.Object, gone bool) {
+		if d := known[wake.KeyOf(o)]; !gone && d.of != nil && d.of(o) == d.version {
+			return
+		}
+		select {
+		case woken <- struct{}{}:
+		default:
+		}
+	}, keys...)()
 	var change contract.Change
-	err := wait.Silently(ctx, dependencyPoll, woken, func(ctx context.Context) (bool, error) {
-		now, err := a.dependencies(ctx, ref)
+	// Whoever mends the cause may be quicker than this wait's beginning.
+	if change.What = changedSince(first, in.Since.Time); change.What != "" {
+		return change, nil
+	}
+	err = wait.Silently(ctx, dependencyPoll, woken, func(ctx context.Context) (bool, error) {
+		now, err := a.needs(ctx, in.Ref)
 		if err != nil {
 			return false, err
-		}
-		own, err := a.annotationRules(ctx, ref)
-		if err != nil {
-			return false, err
-		}
-		now = append(now, own...)
-		if first == nil {
-			// Whoever mends the cause may be quicker than this wait's beginning.
-			first = now
-			change.What = changedSince(now, in.Since.Time)
-			return change.What != "", nil
 		}
 		change.What = difference(first, now)
 		return change.What != "", nil
@@ -50,45 +60,57 @@ func (a *Activities) WaitDependencies(ctx context.Context, in contract.Dependenc
 	return change, err
 }
 
+// needs is all that an object needs: others, and sound annotations of its own.
+func (a *Activities) needs(ctx context.Context, ref contract.ObjectRef) ([]dependency, error) {
+	all, err := a.dependencies(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	own, err := a.annotationRules(ctx, ref)
+	return append(all, own...), err
+}
+
 // dependency is a version of something that an object needs.
 type dependency struct {
-	name    string    // for people: provider infra/core-aws
-	version string    // changes when it does
-	at      time.Time // when it last did, in whole seconds
+	key     wake.Key
+	of      func(client.Object) string // the version of an object that has the key
+	name    string                     // for people: provider infra/core-aws
+	version string                     // changes when it does
+	at      time.Time                  // when it last did, in whole seconds
 }
 
 // dependencies lists what an object needs, in the order of the references.
 // What does not exist has an empty version.
 func (a *Activities) dependencies(ctx context.Context, ref contract.ObjectRef) (all []dependency, err error) {
-	look := func(name v1.ReferenceName, into client.Object, version func() string) bool {
+	look := func(name v1.ReferenceName, into client.Object) {
 		if name == "" || err != nil {
-			return false
+			return
 		}
 		_, e := get(ctx, a.Client, ref.Namespace, string(name), into)
 		if e != nil && !faults.Is(e, faults.Gone) {
 			err = e
-			return false
+			return
 		}
-		d := dependency{name: describe(into, ref.Namespace, string(name))}
+		d := dependency{name: describe(into, ref.Namespace, string(name)), of: versionOf,
+			key: wake.Key{Kind: wake.KindOf(into), Namespace: ref.Namespace, Name: string(name)}}
 		if e == nil {
-			d.version, d.at = version(), writtenAt(into)
+			d.version, d.at = versionOf(into), writtenAt(into)
 		}
 		all = append(all, d)
-		return e == nil
-	}
-	generation := func(o client.Object) func() string {
-		return func() string { return fmt.Sprint(o.GetUID(), "/", o.GetGeneration()) }
 	}
 	var cluster v1.Cluster
 	var network v1.Network
 	var provider v1.Provider
 	var kind v1.ProviderType
 	var account v1.Account
-	var secret corev1.Secret
+	var secret, password corev1.Secret
 	switch ref.Kind {
 	case v1.KindCluster:
 		if _, err = get(ctx, a.Client, ref.Namespace, ref.Name, &cluster); err == nil {
-			look(cluster.Spec.Network, &network, func() string { return fmt.Sprint(network.UID, "/", network.Generation, "/", ready(&network)) })
+			look(cluster.Spec.Network, &network)
+			if s := cluster.Spec.RootPasswordSecretRef; s != nil {
+				look(v1.ReferenceName(s.Name), &password)
+			}
 		}
 	case v1.KindNetwork:
 		_, err = get(ctx, a.Client, ref.Namespace, ref.Name, &network)
@@ -98,13 +120,25 @@ func (a *Activities) dependencies(ctx context.Context, ref contract.ObjectRef) (
 	if err != nil {
 		return nil, faults.IgnoreGone(err)
 	}
-	look(network.Spec.Provider, &provider, generation(&provider))
-	look(provider.Spec.Type, &kind, generation(&kind))
-	look(provider.Spec.Account, &account, generation(&account))
+	look(network.Spec.Provider, &provider)
+	look(provider.Spec.Type, &kind)
+	look(provider.Spec.Account, &account)
 	if s := provider.Spec.Credentials.SecretRef; s != nil {
-		look(v1.ReferenceName(s.Name), &secret, func() string { return string(secret.UID) + "/" + secret.ResourceVersion })
+		look(v1.ReferenceName(s.Name), &secret)
 	}
 	return all, err
+}
+
+// versionOf is the version of what others need of an object: its status does
+// not count, but whether a Network is Ready.
+func versionOf(o client.Object) string {
+	switch o := o.(type) {
+	case *corev1.Secret:
+		return string(o.UID) + "/" + o.ResourceVersion
+	case *v1.Network:
+		return fmt.Sprint(o.UID, "/", o.Generation, "/", ready(o))
+	}
+	return fmt.Sprint(o.GetUID(), "/", o.GetGeneration())
 }
 
 // annotationRules are what is wrong with the object's own annotations, as a
@@ -118,7 +152,11 @@ func (a *Activities) annotationRules(ctx context.Context, ref contract.ObjectRef
 	if _, err := get(ctx, a.Client, ref.Namespace, ref.Name, o); err != nil {
 		return nil, faults.IgnoreGone(err)
 	}
-	return []dependency{{name: "what is wrong with its annotations", version: fmt.Sprintf("problems %v", admission.UserAnnotations(o))}}, nil
+	problems := func(o client.Object) string {
+		own, _ := o.(v1.Object)
+		return fmt.Sprintf("problems %v", admission.UserAnnotations(own))
+	}
+	return []dependency{{name: "what is wrong with its annotations", key: wake.KeyOf(o), of: problems, version: problems(o)}}, nil
 }
 
 // writtenAt is when somebody last wrote the object, its status aside; of a

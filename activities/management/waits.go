@@ -13,6 +13,7 @@ import (
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	"github.com/tidbcloud/infra-orchestrator/activities/wait"
+	"github.com/tidbcloud/infra-orchestrator/activities/wake"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/faults"
 )
@@ -22,10 +23,13 @@ const pollEvery = 15 * time.Second
 
 // WaitNetworkReady waits until the Network of the Cluster ref is Ready.
 func (a *Activities) WaitNetworkReady(ctx context.Context, ref contract.ObjectRef) (contract.None, error) {
-	woken, stop := a.Wake.Subscribe(func(o client.Object) bool {
-		_, ok := o.(*v1.Network)
-		return ok && o.GetNamespace() == ref.Namespace
-	})
+	// The Network of a Cluster is immutable; without a Cluster the look says so.
+	c, err := get(ctx, a.Client, ref.Namespace, ref.Name, &v1.Cluster{})
+	if faults.IgnoreGone(err) != nil {
+		return contract.None{}, err
+	}
+	woken, stop := a.Wake.Subscribe(wake.Key{Kind: v1.KindNetwork, Namespace: ref.Namespace, Name: string(c.Spec.Network)},
+		wake.Key{Kind: v1.KindCluster, Namespace: ref.Namespace, Name: ref.Name})
 	defer stop()
 	return contract.None{}, wait.For(ctx, ref, pollEvery, woken, func(ctx context.Context) (bool, string, error) {
 		c, err := get(ctx, a.Client, ref.Namespace, ref.Name, &v1.Cluster{})
@@ -67,7 +71,7 @@ func networkReady(n *v1.Network) (done bool, sentence string, err error) {
 // WaitUnused waits until nothing refers to the object any more. The last look
 // is past the cache: what was created a moment ago must count.
 func (a *Activities) WaitUnused(ctx context.Context, ref contract.ObjectRef) (contract.None, error) {
-	woken, stop := a.Wake.Subscribe(func(o client.Object) bool { return o.GetNamespace() == ref.Namespace })
+	woken, stop := a.Wake.Subscribe(wake.Key{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, Users: true})
 	defer stop()
 	told := []string(nil)
 	err := wait.For(ctx, ref, pollEvery, woken, func(ctx context.Context) (bool, string, error) {
@@ -137,6 +141,17 @@ var userKinds = map[string][]string{
 	v1.KindNetwork:      {v1.KindCluster, v1.KindNetworkPeer, v1.KindTiCDC},
 	v1.KindCluster:      {v1.KindTiCDC},
 	kindSecret:          {v1.KindProvider}, // see CredentialsHold
+}
+
+// References are the keys of what makes an object a user of others, for the
+// Hub of this package's activities.
+func References(o client.Object) (keys []wake.Key) {
+	for kind := range userKinds {
+		for _, name := range refersTo(kind, o) {
+			keys = append(keys, wake.Key{Kind: kind, Namespace: o.GetNamespace(), Name: name, Users: true})
+		}
+	}
+	return keys
 }
 
 // refersTo are the names of objects of a kind in the references that make an

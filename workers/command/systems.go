@@ -127,7 +127,7 @@ func (s *systems) connectManagement(cfg runtime.Config) error {
 	if err := management.Index(context.Background(), s.manager.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("management cluster: %w", err)
 	}
-	s.management = &management.Activities{Client: s.manager.GetClient(), Live: s.manager.GetAPIReader(), Wake: &wake.Hub{},
+	s.management = &management.Activities{Client: s.manager.GetClient(), Live: s.manager.GetAPIReader(), Wake: &wake.Hub{References: management.References},
 		Env: cfg.Env, DefaultProject: cfg.Gardener.ProjectName}
 	return nil
 }

@@ -68,7 +68,7 @@ func (s *subject) worker(ctx context.Context) error {
 	if err := management.Index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	acts := &management.Activities{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Wake: &wake.Hub{}, Env: "bench", DefaultProject: "core"}
+	acts := &management.Activities{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Wake: &wake.Hub{References: management.References}, Env: "bench", DefaultProject: "core"}
 	if err := s.start(ctx, mgr); err != nil {
 		return err
 	}
