@@ -81,6 +81,9 @@ type Fault struct {
 	Hint     string        // what to do; DefaultHint of the class when empty
 	RetryAt  time.Duration // the system's own wish for the next try; 0 when none
 	Cause    error         // not shown to users
+	// Used are the versions of our resources that the attempt has read, by
+	// kind/name; "" of what did not exist.
+	Used map[string]string
 }
 
 // New returns a Fault with a formatted message.

@@ -15,6 +15,8 @@ type wire struct {
 	Message  string `json:"message"`
 	Owner    Owner  `json:"owner,omitempty"`
 	Hint     string `json:"hint,omitempty"`
+	// Used is Fault.Used: names and versions only.
+	Used map[string]string `json:"used,omitempty"`
 }
 
 // ToTemporal turns an activity's error into what Temporal understands: a fault
@@ -44,7 +46,7 @@ func ToTemporal(err error) error {
 	return temporal.NewApplicationErrorWithOptions(f.Error(), string(f.Class), temporal.ApplicationErrorOptions{
 		NonRetryable:   !f.Class.Retryable(),
 		NextRetryDelay: f.RetryAt,
-		Details:        []any{wire{f.Code, f.Resource, f.Message, owner, hint}},
+		Details:        []any{wire{f.Code, f.Resource, f.Message, owner, hint, f.Used}},
 	})
 }
 
@@ -60,7 +62,7 @@ func FromTemporal(err error) *Fault {
 		f := &Fault{Class: Class(app.Type()), Message: app.Message()}
 		var w wire
 		if app.HasDetails() && app.Details(&w) == nil {
-			f.Code, f.Resource, f.Message, f.Owner, f.Hint = w.Code, w.Resource, w.Message, w.Owner, w.Hint
+			f.Code, f.Resource, f.Message, f.Owner, f.Hint, f.Used = w.Code, w.Resource, w.Message, w.Owner, w.Hint, w.Used
 		}
 		if !known(f.Class) {
 			f.Class, f.Code = Transient, app.Type()

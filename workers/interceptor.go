@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	"github.com/tidbcloud/infra-orchestrator/activities/ratelimit"
+	"github.com/tidbcloud/infra-orchestrator/activities/reads"
 	"github.com/tidbcloud/infra-orchestrator/activities/wait"
 	"github.com/tidbcloud/infra-orchestrator/faults"
 	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
@@ -40,7 +41,7 @@ type inbound struct {
 func (i *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
 	info := activity.GetInfo(ctx)
 	start := time.Now()
-	ctx = ratelimit.WithAttempt(ctx)
+	ctx = reads.Note(ratelimit.WithAttempt(ctx))
 	var stop func()
 	switch {
 	case info.IsLocalActivity:
@@ -60,7 +61,19 @@ func (i *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAc
 	}
 	i.metrics.observe(info.ActivityType.Name, err, time.Since(start))
 	i.tell(ctx, info, err)
-	return out, faults.ToTemporal(err)
+	return out, faults.ToTemporal(used(ctx, err))
+}
+
+// used adds to a fault what the attempt has read, so that a stall notices what
+// was mended since, however soon.
+func used(ctx context.Context, err error) error {
+	f := faults.As(err)
+	if f == nil || f.Class.Retryable() {
+		return err
+	}
+	with := *f
+	with.Used = reads.Of(ctx)
+	return &with
 }
 
 // tell shows on the object that a quick activity is tried again, and why: its

@@ -9,7 +9,7 @@ var (
 	AnswerVerb = Activity[VerbAnswer, None]{Name: "management.AnswerVerb"}
 	// WaitDependencies waits until something has changed that the object needs:
 	// its Account, ProviderType, Provider, the Provider's Secret, its Network's
-	// spec or condition Ready. It returns one sentence that says what changed.
+	// spec or condition Ready, the Secret of its root password. It returns one sentence that says what changed.
 	WaitDependencies = Activity[DependenciesInput, Change]{Name: "management.WaitDependencies", Wait: true}
 )
 
@@ -19,6 +19,9 @@ type DependenciesInput struct {
 	// Since is when the attempt began that stalled: what has changed after that
 	// was not seen by it.
 	Since metav1.Time `json:"since"`
+	// Used are the versions that the attempt has read, by kind/name. What has
+	// another one now has changed; Since is for what is not among them.
+	Used map[string]string `json:"used,omitempty"`
 }
 
 // VerbAnswer is the input of AnswerVerb.

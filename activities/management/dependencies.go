@@ -2,8 +2,12 @@ package management
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	"github.com/tidbcloud/infra-orchestrator/activities/reads"
 	"github.com/tidbcloud/infra-orchestrator/activities/wait"
 	"github.com/tidbcloud/infra-orchestrator/activities/wake"
 	"github.com/tidbcloud/infra-orchestrator/admission"
@@ -46,7 +51,7 @@ func (a *Activities) WaitDependencies(ctx context.Context, in contract.Dependenc
 	}, keys...)()
 	var change contract.Change
 	// Whoever mends the cause may be quicker than this wait's beginning.
-	if change.What = changedSince(first, in.Since.Time); change.What != "" {
+	if change.What = changedSince(first, in.Used, in.Since.Time); change.What != "" {
 		return change, nil
 	}
 	err = wait.Silently(ctx, dependencyPoll, woken, func(ctx context.Context) (bool, error) {
@@ -73,6 +78,7 @@ func (a *Activities) needs(ctx context.Context, ref contract.ObjectRef) ([]depen
 // dependency is a version of something that an object needs.
 type dependency struct {
 	key     wake.Key
+	used    string                     // its name in contract.DependenciesInput
 	of      func(client.Object) string // the version of an object that has the key
 	name    string                     // for people: provider infra/core-aws
 	version string                     // changes when it does
@@ -93,6 +99,7 @@ func (a *Activities) dependencies(ctx context.Context, ref contract.ObjectRef) (
 		}
 		d := dependency{name: describe(into, ref.Namespace, string(name)), of: versionOf,
 			key: wake.Key{Kind: wake.KindOf(into), Namespace: ref.Namespace, Name: string(name)}}
+		d.used = d.key.Kind + "/" + d.key.Name
 		if e == nil {
 			d.version, d.at = versionOf(into), writtenAt(into)
 		}
@@ -152,11 +159,8 @@ func (a *Activities) annotationRules(ctx context.Context, ref contract.ObjectRef
 	if _, err := get(ctx, a.Client, ref.Namespace, ref.Name, o); err != nil {
 		return nil, faults.IgnoreGone(err)
 	}
-	problems := func(o client.Object) string {
-		own, _ := o.(v1.Object)
-		return fmt.Sprintf("problems %v", admission.UserAnnotations(own))
-	}
-	return []dependency{{name: "what is wrong with its annotations", key: wake.KeyOf(o), of: problems, version: problems(o)}}, nil
+	key := wake.KeyOf(o)
+	return []dependency{{name: "what is wrong with its annotations", key: key, used: key.Kind + "/" + key.Name + annotations, of: problemsOf, version: problemsOf(o)}}, nil
 }
 
 // writtenAt is when somebody last wrote the object, its status aside; of a
@@ -175,11 +179,58 @@ func writtenAt(o client.Object) (at time.Time) {
 	return at
 }
 
-// changedSince names the first dependency that was written at or after the
-// time. The API server keeps seconds, so a write in the same second counts: a
+// note notes an object's version, and that of its annotations, for the stall
+// that the attempt may end with.
+func note(ctx context.Context, o client.Object, name string, exists bool) {
+	kind := wake.KindOf(o)
+	if !exists {
+		reads.Used(ctx, kind+"/"+name, "")
+		return
+	}
+	reads.Used(ctx, kind+"/"+name, versionOf(o))
+	if _, ours := o.(v1.Object); ours {
+		reads.Used(ctx, kind+"/"+name+annotations, problemsOf(o))
+	}
+}
+
+// annotations marks the version of an object's annotations.
+const annotations = " annotations"
+
+// problemsOf is the version of what is wrong with an object's annotations.
+func problemsOf(o client.Object) string {
+	own, ours := o.(v1.Object)
+	if !ours {
+		return ""
+	}
+	sum := sha256.Sum256(fmt.Append(nil, admission.UserAnnotations(own)))
+	return "problems/" + hex.EncodeToString(sum[:8])
+}
+
+// newer says whether an object has changed since it was used. A cache that is
+// behind the one that the attempt used knows of no change.
+func newer(used, now string) bool {
+	was, is := strings.Split(used, "/"), strings.Split(now, "/")
+	if len(was) > 1 && len(is) > 1 && was[0] == is[0] {
+		x, xerr := strconv.ParseUint(was[1], 10, 64)
+		y, yerr := strconv.ParseUint(is[1], 10, 64)
+		if xerr == nil && yerr == nil && y < x {
+			return false
+		}
+	}
+	return used != now
+}
+
+// changedSince names the first dependency that is not as the attempt has used
+// it, or of which that is not known and that was written at or after the time. The API server keeps seconds, so a write in the same second counts: a
 // try too many does no harm.
-func changedSince(now []dependency, since time.Time) string {
+func changedSince(now []dependency, used map[string]string, since time.Time) string {
 	for _, d := range now {
+		if version, known := used[d.used]; known {
+			if newer(version, d.version) {
+				return d.name + " has changed"
+			}
+			continue
+		}
 		if !since.IsZero() && !d.at.Before(since.Truncate(time.Second)) {
 			return d.name + " has changed"
 		}

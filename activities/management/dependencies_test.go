@@ -15,8 +15,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	"github.com/tidbcloud/infra-orchestrator/activities/reads"
 	"github.com/tidbcloud/infra-orchestrator/activities/wake"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+	"github.com/tidbcloud/infra-orchestrator/faults"
 )
 
 // A write costs who needs what it writes: 2,000 objects are stalled, and others
@@ -80,4 +82,42 @@ func TestAWriteCostsWhoNeedsIt(t *testing.T) {
 	a.Wake.Notify(nil, secret)
 	require.Equal(t, contract.Change{What: "secret infra/root has changed"}, <-changed, "the root password is a dependency")
 	require.LessOrEqual(t, settled()-before, int64(10), "one look of the one that needs it")
+}
+
+// A cause is mended before the wait begins: in the second in which the attempt
+// began, or long before, but not seen by the cache that it used.
+func TestAMendedSecretIsNotMissed(t *testing.T) {
+	p := &v1.Provider{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "core-aws", UID: "p", Generation: 1},
+		Spec: v1.ProviderSpec{Credentials: v1.ProviderCredentials{SecretRef: &v1.SecretReference{Name: "key"}}}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "key", UID: "s"}}
+	a, _ := activities(t, interceptor.Funcs{}, network(), p, secret)
+	attempt := reads.Note(t.Context())
+	_, _, _, err := Credentials{Activities: a}.AWS(attempt, "infra", "core-aws")
+	require.True(t, faults.Is(err, faults.Auth), "%v", err)
+	used := reads.Of(attempt)
+	require.Contains(t, used, "Secret/key")
+
+	wait := func(used map[string]string) string {
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		c, _ := a.WaitDependencies(ctx, contract.DependenciesInput{Ref: networkRef, Since: metav1.NewTime(time.Now().Add(time.Hour)), Used: used})
+		return c.What
+	}
+	require.Empty(t, wait(used), "nothing has changed")
+	secret.Data = map[string][]byte{"accessKeyID": []byte("AKIA")}
+	require.NoError(t, a.Client.Update(t.Context(), secret))
+	require.Equal(t, "secret infra/key has changed", wait(used))
+	require.Empty(t, wait(nil), "by time alone it is missed")
+}
+
+func TestNewer(t *testing.T) {
+	for _, c := range []struct {
+		used, now string
+		want      bool
+	}{
+		{"u/1", "u/1", false}, {"u/1", "u/2", true}, {"u/10", "u/9", false}, {"u/1", "v/1", true},
+		{"", "u/1", true}, {"u/1", "", true}, {"u/1/false", "u/1/true", true}, {"problems/ab", "problems/cd", true},
+	} {
+		require.Equal(t, c.want, newer(c.used, c.now), "%+v", c)
+	}
 }

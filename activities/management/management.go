@@ -6,11 +6,13 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	"github.com/tidbcloud/infra-orchestrator/activities/reads"
 	"github.com/tidbcloud/infra-orchestrator/activities/wake"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/faults"
@@ -110,6 +112,9 @@ func newList(kind string) (client.ObjectList, error) {
 // get reads an object of ours; absent is a Gone fault.
 func get[T client.Object](ctx context.Context, r client.Reader, namespace, name string, into T) (T, error) {
 	err := r.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, into)
+	if reads.Noting(ctx) && (err == nil || apierrors.IsNotFound(err)) {
+		note(ctx, into, name, err == nil)
+	}
 	return into, faults.FromKubernetes(err, describe(into, namespace, name))
 }
 

@@ -71,10 +71,10 @@ func TestDifference(t *testing.T) {
 func TestChangedSince(t *testing.T) {
 	at := time.Date(2026, 11, 30, 8, 0, 5, 0, time.UTC)
 	now := []dependency{{name: "provider infra/core-aws", at: at.Add(-time.Hour)}, {name: "secret infra/core-aws", at: at}}
-	require.Equal(t, "secret infra/core-aws has changed", changedSince(now, at.Add(-time.Second)), "mended before the wait began")
-	require.Equal(t, "secret infra/core-aws has changed", changedSince(now, at.Add(300*time.Millisecond)), "the API server keeps whole seconds")
-	require.Empty(t, changedSince(now, at.Add(time.Second)))
-	require.Empty(t, changedSince(now, time.Time{}))
+	require.Equal(t, "secret infra/core-aws has changed", changedSince(now, nil, at.Add(-time.Second)), "mended before the wait began")
+	require.Equal(t, "secret infra/core-aws has changed", changedSince(now, nil, at.Add(300*time.Millisecond)), "the API server keeps whole seconds")
+	require.Empty(t, changedSince(now, nil, at.Add(time.Second)))
+	require.Empty(t, changedSince(now, nil, time.Time{}))
 }
 
 func TestWrittenAt(t *testing.T) {
@@ -119,5 +119,5 @@ func TestCorrectedAnnotationsAreAChange(t *testing.T) {
 	}
 	require.Equal(t, "what is wrong with its annotations has changed", difference(rules("yes"), rules("false")))
 	require.Empty(t, difference(rules("false"), rules("true")))
-	require.Empty(t, changedSince(rules("yes"), time.Unix(1, 0)), "it is no write of a dependency")
+	require.Empty(t, changedSince(rules("yes"), nil, time.Unix(1, 0)), "it is no write of a dependency")
 }

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	"github.com/tidbcloud/infra-orchestrator/activities/reads"
 	"github.com/tidbcloud/infra-orchestrator/activities/wait"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/builders"
@@ -106,12 +107,14 @@ func (a *Activities) rootPassword(ctx context.Context, plan contract.ClusterPlan
 	secret := &corev1.Secret{}
 	err := a.Management.Get(ctx, types.NamespacedName{Namespace: plan.Ref.Namespace, Name: plan.RootPasswordSecret}, secret)
 	if apierrors.IsNotFound(err) {
+		reads.Used(ctx, "Secret/"+plan.RootPasswordSecret, "")
 		return nil, faults.New(faults.Dependency, "SecretNotFound", "secret "+name, "it does not exist, but %s takes its root password from it", plan.Ref).
 			WithHint(faults.OwnerUser, "create the Secret with the key password; the operation goes on by itself")
 	}
 	if err != nil {
 		return nil, faults.FromKubernetes(err, "secret "+name)
 	}
+	reads.Used(ctx, "Secret/"+secret.Name, string(secret.UID)+"/"+secret.ResourceVersion)
 	password := secret.Data["password"]
 	if len(password) == 0 {
 		password = secret.Data[builders.KeyRoot]

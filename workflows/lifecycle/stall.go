@@ -44,7 +44,7 @@ func (o *operation) stall(ctx workflow.Context, s Step, f *faults.Fault, since t
 
 	watch, stop := workflow.WithCancel(ctx)
 	defer stop()
-	seen, change := o.wakes, o.watchDependencies(watch, f.Class, since)
+	seen, change := o.wakes, o.watchDependencies(watch, f, since)
 	_, err := workflow.AwaitWithTimeout(ctx, delay, func() bool {
 		return o.wakes > seen || *change != "" || o.skips[s.Name]
 	})
@@ -68,15 +68,15 @@ func (o *operation) stall(ctx workflow.Context, s Step, f *faults.Fault, since t
 
 // watchDependencies fills the string it returns once something has changed
 // that the object needs. Failures that pass by themselves need no watch.
-func (o *operation) watchDependencies(ctx workflow.Context, class faults.Class, since time.Time) *string {
+func (o *operation) watchDependencies(ctx workflow.Context, f *faults.Fault, since time.Time) *string {
 	what := new(string)
-	if class.Retryable() {
+	if f.Class.Retryable() {
 		return what
 	}
 	opts := workflow.ActivityOptions{TaskQueue: contract.QueueWaits, Summary: "a change of what it needs",
 		StartToCloseTimeout: attachTimeout, HeartbeatTimeout: heartbeatTimeout, RetryPolicy: retryPolicy(), Priority: priorityOf(o.in)}
 	change := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, opts), contract.WaitDependencies.Name,
-		contract.DependenciesInput{Ref: o.in.Object, Since: metav1.NewTime(since)})
+		contract.DependenciesInput{Ref: o.in.Object, Since: metav1.NewTime(since), Used: f.Used})
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		var c contract.Change
 		if err := change.Get(ctx, &c); err == nil {
