@@ -14,6 +14,7 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
+	tagging "github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi"
 	"github.com/aws/aws-sdk-go-v2/service/route53"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
@@ -38,6 +39,8 @@ type clients struct {
 	route53 dnsAPI
 	s3      bucketAPI
 	sts     identityAPI
+	// tagging indexes the tags of the region, taggingGlobal those of IAM.
+	tagging, taggingGlobal taggingAPI
 }
 
 // The services' interfaces hold the calls that are used, so that tests can
@@ -46,6 +49,7 @@ type (
 	ec2API interface {
 		endpointAPI
 		vpcAPI
+		volumeAPI
 	}
 	iamAPI interface {
 		roleAPI
@@ -136,6 +140,8 @@ func (f *factory) dial(ctx context.Context, account contract.CloudAccount, id, s
 		sts:     sts.NewFromConfig(config),
 	}
 	c.key, c.calls = id, &f.calls
+	c.tagging = tagging.NewFromConfig(config)
+	c.taggingGlobal = tagging.NewFromConfig(config, func(o *tagging.Options) { o.Region = globalRegion(account.Region) })
 	c.identity, err = c.whoami(ctx, account)
 	return c, err
 }

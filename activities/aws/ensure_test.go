@@ -124,7 +124,9 @@ func TestKeyChoice(t *testing.T) {
 	f.add("young", kmstypes.KeyStateEnabled, now.Add(-1*time.Hour), keyTags(fakeOwner.ID))
 	f.add("old", kmstypes.KeyStateEnabled, now.Add(-2*time.Hour), keyTags(fakeOwner.ID))
 	f.add("foreign", kmstypes.KeyStateEnabled, now.Add(-99*time.Hour), keyTags("ffffffffffffffff"))
-	a := fakeActivities(t, func(c *clients) { c.kms = f })
+	// A volume is encrypted with the other living one, so it is left alone.
+	disks := &fakeVolumes{volumes: []ec2types.Volume{{KmsKeyId: awssdk.String("arn:key/young")}, {KmsKeyId: awssdk.String("arn:key/off")}}}
+	a := fakeActivities(t, func(c *clients) { c.kms, c.ec2 = f, disks })
 	out, err := a.EnsureKey(t.Context(), fakeInput("alias/ic-1a2b3c4d-data"))
 	require.NoError(t, err)
 	require.Equal(t, "arn:key/old", out.Resource.ID)

@@ -2,8 +2,6 @@ package aws
 
 import (
 	"context"
-	"maps"
-	"slices"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
@@ -20,7 +18,7 @@ type fakeIAM struct {
 	inline          map[string]string
 	providers       map[string]*iam.GetOpenIDConnectProviderOutput
 	refusePrincipal int
-	// ARNs that are listed although they are gone, and not although they are there.
+	// ARNs that are indexed although they are gone, and not although they are there.
 	listedLate, unlisted []string
 }
 
@@ -99,22 +97,4 @@ func (f *fakeIAM) AddClientIDToOpenIDConnectProvider(_ context.Context, in *iam.
 func (f *fakeIAM) DeleteOpenIDConnectProvider(_ context.Context, in *iam.DeleteOpenIDConnectProviderInput, _ ...func(*iam.Options)) (*iam.DeleteOpenIDConnectProviderOutput, error) {
 	delete(f.providers, *in.OpenIDConnectProviderArn) // IAM: absent is success
 	return &iam.DeleteOpenIDConnectProviderOutput{}, f.after("DeleteOpenIDConnectProvider")
-}
-
-// ListOpenIDConnectProviders lists as IAM does: without tags, and late.
-func (f *fakeIAM) ListOpenIDConnectProviders(context.Context, *iam.ListOpenIDConnectProvidersInput, ...func(*iam.Options)) (*iam.ListOpenIDConnectProvidersOutput, error) {
-	out := &iam.ListOpenIDConnectProvidersOutput{}
-	for _, arn := range append(slices.Sorted(maps.Keys(f.providers)), f.listedLate...) {
-		if !slices.Contains(f.unlisted, arn) {
-			out.OpenIDConnectProviderList = append(out.OpenIDConnectProviderList, iamtypes.OpenIDConnectProviderListEntry{Arn: &arn})
-		}
-	}
-	return out, nil
-}
-
-func (f *fakeIAM) ListOpenIDConnectProviderTags(_ context.Context, in *iam.ListOpenIDConnectProviderTagsInput, _ ...func(*iam.Options)) (*iam.ListOpenIDConnectProviderTagsOutput, error) {
-	if p := f.providers[*in.OpenIDConnectProviderArn]; p != nil {
-		return &iam.ListOpenIDConnectProviderTagsOutput{Tags: p.Tags}, nil
-	}
-	return nil, apiErr("NoSuchEntity")
 }

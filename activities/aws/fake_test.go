@@ -4,8 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,6 +62,12 @@ func fakeActivities(t *testing.T, set func(*clients)) *Activities {
 	t.Helper()
 	c := &clients{region: fakeAccount.Region, identity: contract.AWSIdentity{AccountID: fakeAccount.AccountID}}
 	set(c)
+	index := &fakeIndex{}
+	index.kms, _ = c.kms.(*fakeKMS)
+	index.iam, _ = c.iam.(*fakeIAM)
+	if c.tagging == nil {
+		c.tagging, c.taggingGlobal = index, index
+	}
 	return &Activities{
 		options: Options{Settle: 200 * time.Millisecond, SettlePoll: time.Millisecond, Poll: time.Millisecond}.withDefaults(),
 		clients: func(context.Context, contract.CloudAccount) (*clients, error) { return c, nil },
@@ -73,10 +78,14 @@ func fakeActivities(t *testing.T, set func(*clients)) *Activities {
 type fakeKMS struct {
 	keyAPI
 	lossy
+	reads   int
 	keys    map[string]*kmstypes.KeyMetadata
 	tags    map[string][]kmstypes.Tag
 	aliases map[string]string
 }
+
+// keyID is that of an ARN, or of an id.
+func keyID(s string) string { return strings.TrimPrefix(s, "arn:key/") }
 
 func newFakeKMS() *fakeKMS {
 	return &fakeKMS{keys: map[string]*kmstypes.KeyMetadata{}, tags: map[string][]kmstypes.Tag{}, aliases: map[string]string{}}
@@ -94,7 +103,8 @@ func (f *fakeKMS) CreateKey(_ context.Context, in *kms.CreateKeyInput, _ ...func
 }
 
 func (f *fakeKMS) DescribeKey(_ context.Context, in *kms.DescribeKeyInput, _ ...func(*kms.Options)) (*kms.DescribeKeyOutput, error) {
-	id := *in.KeyId
+	f.reads++
+	id := keyID(*in.KeyId)
 	if target, ok := f.aliases[id]; ok {
 		id = target
 	}
@@ -104,17 +114,13 @@ func (f *fakeKMS) DescribeKey(_ context.Context, in *kms.DescribeKeyInput, _ ...
 	return nil, apiErr("NotFoundException")
 }
 
-func (f *fakeKMS) ListKeys(context.Context, *kms.ListKeysInput, ...func(*kms.Options)) (*kms.ListKeysOutput, error) {
-	out := &kms.ListKeysOutput{}
-	for _, id := range slices.Sorted(maps.Keys(f.keys)) {
-		out.Keys = append(out.Keys, kmstypes.KeyListEntry{KeyId: awssdk.String(id)})
-	}
-	return out, nil
-}
-
-func (f *fakeKMS) ListAliases(context.Context, *kms.ListAliasesInput, ...func(*kms.Options)) (*kms.ListAliasesOutput, error) {
+func (f *fakeKMS) ListAliases(_ context.Context, in *kms.ListAliasesInput, _ ...func(*kms.Options)) (*kms.ListAliasesOutput, error) {
+	f.reads++
 	out := &kms.ListAliasesOutput{}
 	for name, id := range f.aliases {
+		if in.KeyId != nil && keyID(*in.KeyId) != id {
+			continue
+		}
 		out.Aliases = append(out.Aliases, kmstypes.AliasListEntry{AliasName: &name, TargetKeyId: &id})
 	}
 	return out, nil
@@ -124,7 +130,8 @@ func (f *fakeKMS) ListResourceTags(_ context.Context, in *kms.ListResourceTagsIn
 	if err := f.unknown("ListResourceTags", "NotFoundException"); err != nil {
 		return nil, err
 	}
-	return &kms.ListResourceTagsOutput{Tags: f.tags[*in.KeyId]}, nil
+	f.reads++
+	return &kms.ListResourceTagsOutput{Tags: f.tags[keyID(*in.KeyId)]}, nil
 }
 
 func (f *fakeKMS) CreateAlias(_ context.Context, in *kms.CreateAliasInput, _ ...func(*kms.Options)) (*kms.CreateAliasOutput, error) {

@@ -3,13 +3,17 @@ package aws
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 	kmstypes "github.com/aws/aws-sdk-go-v2/service/kms/types"
 
+	"github.com/tidbcloud/infra-orchestrator/activities/audited"
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/faults"
@@ -19,7 +23,6 @@ import (
 type keyAPI interface {
 	CreateKey(context.Context, *kms.CreateKeyInput, ...func(*kms.Options)) (*kms.CreateKeyOutput, error)
 	DescribeKey(context.Context, *kms.DescribeKeyInput, ...func(*kms.Options)) (*kms.DescribeKeyOutput, error)
-	ListKeys(context.Context, *kms.ListKeysInput, ...func(*kms.Options)) (*kms.ListKeysOutput, error)
 	ListAliases(context.Context, *kms.ListAliasesInput, ...func(*kms.Options)) (*kms.ListAliasesOutput, error)
 	ListResourceTags(context.Context, *kms.ListResourceTagsInput, ...func(*kms.Options)) (*kms.ListResourceTagsOutput, error)
 	CreateAlias(context.Context, *kms.CreateAliasInput, ...func(*kms.Options)) (*kms.CreateAliasOutput, error)
@@ -95,13 +98,16 @@ func (a *Activities) EnsureKey(ctx context.Context, in contract.AWSResourceInput
 		seen, err := k.describe(ctx, in.Name)
 		return err == nil && seen.KeyState == kmstypes.KeyStateEnabled, err
 	})
+	if err == nil {
+		err = k.removeTwins(ctx, found)
+	}
 	return contract.Outcome{Resource: ledger(k.c, typeKey, awssdk.ToString(found.Arn)), Note: note}, err
 }
 
 // find returns our key, nil when there is none, and whether the alias points
 // to it. Among several without an alias (a create whose answer was lost, then
-// listed late) the one most alive is taken, and the oldest of those; DeleteKey
-// takes them all.
+// indexed late) the one most alive is taken, and the oldest of those; the others
+// are left to removeTwins and DeleteKey.
 func (k *key) find(ctx context.Context) (found *kmstypes.KeyMetadata, aliased bool, err error) {
 	found, err = k.findAliased(ctx)
 	if err != nil || found != nil {
@@ -131,38 +137,85 @@ func liveliness(m *kmstypes.KeyMetadata) int {
 	}
 }
 
-// unaliased returns our keys that no alias points to. Only keys without any
-// alias are asked for their tags, since KMS cannot list by tag.
-func (k *key) unaliased(ctx context.Context) ([]*kmstypes.KeyMetadata, error) {
-	aliases, err := k.aliases(ctx)
+// twinWindow is how far apart two keys are at most that attempts of the same
+// Ensure have made.
+const twinWindow = time.Hour
+
+// removeTwins schedules the deletion of keys that attempts made whose answers
+// were lost. Only the ARN of the key under the alias is ever given to anybody,
+// so such a key has never encrypted anything; one that may have is left alone:
+// one that was made at another time (its alias was removed by hand), or that a
+// volume of the owner is encrypted with.
+func (k *key) removeTwins(ctx context.Context, keep *kmstypes.KeyMetadata) error {
+	keys, err := k.unaliased(ctx)
+	if err != nil {
+		return err
+	}
+	for _, m := range keys {
+		apart := awssdk.ToTime(m.CreationDate).Sub(awssdk.ToTime(keep.CreationDate)).Abs()
+		if awssdk.ToString(m.KeyId) == awssdk.ToString(keep.KeyId) || m.KeyState == kmstypes.KeyStatePendingDeletion || apart > twinWindow {
+			continue
+		}
+		volumes, err := volumesOf(ctx, k.c, filter("tag:"+v1.TagID, k.in.Owner.ID))
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(volumes, func(v ec2types.Volume) bool { return awssdk.ToString(v.KmsKeyId) == awssdk.ToString(m.Arn) }) {
+			continue
+		}
+		going := ledger(k.c, typeKey, awssdk.ToString(m.Arn))
+		going.State = v1.ResourceDeleting
+		err = audited.Change(ctx, going, func() error {
+			_, err := k.schedule(ctx, m)
+			return err
+		})
+		if err = faults.IgnoreGone(err); err != nil {
+			return err
+		}
+		slog.InfoContext(ctx, "a second key, made by an attempt whose answer was lost, is scheduled for deletion", "key", awssdk.ToString(m.Arn), "kept", awssdk.ToString(keep.Arn))
+	}
+	return nil
+}
+
+// ownKey is a key of the owner with its aliases.
+type ownKey struct {
+	*kmstypes.KeyMetadata
+	aliases []kmstypes.AliasListEntry
+}
+
+// ours returns all keys that carry our identity.
+func (k *key) ours(ctx context.Context) ([]ownKey, error) {
+	arns, err := tagged(ctx, k.c.tagging, taggedKeys, k.in.Owner.ID)
 	if err != nil {
 		return nil, err
 	}
-	aliased := map[string]bool{}
-	for _, a := range aliases {
-		aliased[awssdk.ToString(a.TargetKeyId)] = true
-	}
-	var ours []*kmstypes.KeyMetadata
-	pages := kms.NewListKeysPaginator(k.kms, &kms.ListKeysInput{Limit: awssdk.Int32(1000)})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+	var ours []ownKey
+	for _, arn := range arns {
+		m, err := k.ifOurs(ctx, arn)
 		if err != nil {
-			return nil, k.fault(err)
+			return nil, err
 		}
-		for _, entry := range page.Keys {
-			if aliased[awssdk.ToString(entry.KeyId)] {
-				continue
-			}
-			m, err := k.ifOurs(ctx, *entry.KeyId)
-			if err != nil {
-				return nil, err
-			}
-			if m != nil {
-				ours = append(ours, m)
-			}
+		if m == nil {
+			continue
 		}
+		aliases, err := k.aliases(ctx, arn)
+		if err != nil {
+			return nil, err
+		}
+		ours = append(ours, ownKey{m, aliases})
 	}
 	return ours, nil
+}
+
+// unaliased returns our keys that no alias points to.
+func (k *key) unaliased(ctx context.Context) (keys []*kmstypes.KeyMetadata, err error) {
+	all, err := k.ours(ctx)
+	for _, m := range all {
+		if len(m.aliases) == 0 {
+			keys = append(keys, m.KeyMetadata)
+		}
+	}
+	return keys, err
 }
 
 // ifOurs returns the key when it carries our identity, nil otherwise. A key
@@ -179,13 +232,13 @@ func (k *key) ifOurs(ctx context.Context, id string) (*kmstypes.KeyMetadata, err
 	return m, faults.IgnoreGone(err)
 }
 
-func (k *key) aliases(ctx context.Context) ([]kmstypes.AliasListEntry, error) {
+func (k *key) aliases(ctx context.Context, id string) ([]kmstypes.AliasListEntry, error) {
 	var all []kmstypes.AliasListEntry
-	pages := kms.NewListAliasesPaginator(k.kms, &kms.ListAliasesInput{Limit: awssdk.Int32(100)})
+	pages := kms.NewListAliasesPaginator(k.kms, &kms.ListAliasesInput{KeyId: &id, Limit: awssdk.Int32(100)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, k.fault(err)
+		if err := k.fault(err); err != nil {
+			return all, faults.IgnoreGone(err)
 		}
 		all = append(all, page.Aliases...)
 	}

@@ -25,10 +25,11 @@ type loadBalancerAPI interface {
 // that of the cloud provider, and that of the AWS Load Balancer Controller.
 var serviceTags = []string{"kubernetes.io/service-name", "service.k8s.aws/stack"}
 
-// loadBalancers lists all load balancers of the region.
+// loadBalancers lists all load balancers of the region, 400 a call: AWS filters
+// them by name and ARN only.
 func loadBalancers(ctx context.Context, api loadBalancerAPI) ([]elbtypes.LoadBalancer, error) {
 	var all []elbtypes.LoadBalancer
-	pages := elb.NewDescribeLoadBalancersPaginator(api, &elb.DescribeLoadBalancersInput{})
+	pages := elb.NewDescribeLoadBalancersPaginator(api, &elb.DescribeLoadBalancersInput{PageSize: awssdk.Int32(400)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -39,17 +40,13 @@ func loadBalancers(ctx context.Context, api loadBalancerAPI) ([]elbtypes.LoadBal
 	return all, nil
 }
 
-// taggedLoadBalancers returns those of lbs whose tags match. One call names
+// loadBalancersTagged returns those of arns whose tags match. One call names
 // twenty at most, and fails as a whole when one of them has gone since it was
 // listed; then each is asked alone, and those that are gone are left out.
-func taggedLoadBalancers(ctx context.Context, api loadBalancerAPI, lbs []elbtypes.LoadBalancer, match func([]elbtypes.Tag) bool) ([]string, error) {
+func loadBalancersTagged(ctx context.Context, api loadBalancerAPI, arns []string, match func([]elbtypes.Tag) bool) ([]string, error) {
 	var found []string
-	for chunk := range slices.Chunk(lbs, 20) {
-		arns := make([]string, 0, len(chunk))
-		for _, lb := range chunk {
-			arns = append(arns, awssdk.ToString(lb.LoadBalancerArn))
-		}
-		descriptions, err := describeTags(ctx, api, arns)
+	for chunk := range slices.Chunk(arns, 20) {
+		descriptions, err := describeTags(ctx, api, chunk)
 		if err != nil {
 			return nil, err
 		}
@@ -155,10 +152,13 @@ func serviceLoadBalancers(ctx context.Context, api loadBalancerAPI, in contract.
 	if err != nil {
 		return nil, err
 	}
-	all = slices.DeleteFunc(all, func(lb elbtypes.LoadBalancer) bool {
-		return in.VPCID != "" && awssdk.ToString(lb.VpcId) != in.VPCID
-	})
-	return taggedLoadBalancers(ctx, api, all, func(tags []elbtypes.Tag) bool {
+	var arns []string
+	for _, lb := range all {
+		if in.VPCID == "" || awssdk.ToString(lb.VpcId) == in.VPCID {
+			arns = append(arns, awssdk.ToString(lb.LoadBalancerArn))
+		}
+	}
+	return loadBalancersTagged(ctx, api, arns, func(tags []elbtypes.Tag) bool {
 		return slices.ContainsFunc(serviceTags, func(key string) bool {
 			return strings.HasPrefix(tagValue(tags, key, elbTag), in.ServiceNamespace+"/")
 		})

@@ -23,8 +23,6 @@ type oidcAPI interface {
 	GetOpenIDConnectProvider(context.Context, *iam.GetOpenIDConnectProviderInput, ...func(*iam.Options)) (*iam.GetOpenIDConnectProviderOutput, error)
 	DeleteOpenIDConnectProvider(context.Context, *iam.DeleteOpenIDConnectProviderInput, ...func(*iam.Options)) (*iam.DeleteOpenIDConnectProviderOutput, error)
 	AddClientIDToOpenIDConnectProvider(context.Context, *iam.AddClientIDToOpenIDConnectProviderInput, ...func(*iam.Options)) (*iam.AddClientIDToOpenIDConnectProviderOutput, error)
-	ListOpenIDConnectProviders(context.Context, *iam.ListOpenIDConnectProvidersInput, ...func(*iam.Options)) (*iam.ListOpenIDConnectProvidersOutput, error)
-	ListOpenIDConnectProviderTags(context.Context, *iam.ListOpenIDConnectProviderTagsInput, ...func(*iam.Options)) (*iam.ListOpenIDConnectProviderTagsOutput, error)
 }
 
 // oidc is the IAM OIDC provider of an owner, in one activity call. An account
@@ -66,9 +64,8 @@ func (o *oidc) fault(err error) error { return faults.FromAWS(err, o.resource())
 // EnsureOIDCProvider implements contract.EnsureOIDCProvider. It gives IAM no
 // thumbprint: IAM trusts issuers with a public certificate without one, and
 // reads that of others itself. Providers of the owner for another issuer are of
-// a Shoot that is no more; they go before the right one is made. To look for
-// them is dear (IAM tells of tags one by one), so it is done then only; Delete
-// looks again.
+// a Shoot that is no more; they go before the right one is made. They are looked
+// for then only; Delete looks again.
 func (a *Activities) EnsureOIDCProvider(ctx context.Context, in contract.OIDCProviderInput) (contract.Outcome, error) {
 	o, err := a.oidc(ctx, in)
 	if err != nil {
@@ -148,7 +145,7 @@ func (a *Activities) DeleteOIDCProvider(ctx context.Context, in contract.OIDCPro
 
 // removeAllBut removes every provider of the owner but one.
 func (o *oidc) removeAllBut(ctx context.Context, keep string) error {
-	ours, err := oidcProvidersOf(ctx, o.iam, o.in.Owner.ID)
+	ours, err := tagged(ctx, o.c.taggingGlobal, taggedOIDCProviders, o.in.Owner.ID)
 	if err != nil {
 		return err
 	}
@@ -188,25 +185,4 @@ func (o *oidc) remove(ctx context.Context, arn string) error {
 		_, err := o.get(ctx, arn)
 		return goneAsDone(err)
 	})
-}
-
-// oidcProvidersOf lists the providers with an identity. IAM lists them without
-// tags and cannot filter, so each is asked for its own; an account has a
-// hundred at most.
-func oidcProvidersOf(ctx context.Context, api oidcAPI, identity string) (ours []string, err error) {
-	all, err := api.ListOpenIDConnectProviders(ctx, &iam.ListOpenIDConnectProvidersInput{})
-	if err != nil {
-		return nil, faults.FromAWS(err, "IAM OIDC providers")
-	}
-	for _, p := range all.OpenIDConnectProviderList {
-		arn := awssdk.ToString(p.Arn)
-		tags, err := api.ListOpenIDConnectProviderTags(ctx, &iam.ListOpenIDConnectProviderTagsInput{OpenIDConnectProviderArn: &arn})
-		if err := faults.IgnoreGone(faults.FromAWS(err, oidcName(arn))); err != nil {
-			return nil, err
-		}
-		if err == nil && identityIn(tags.Tags, iamTag) == identity {
-			ours = append(ours, arn)
-		}
-	}
-	return ours, nil
 }

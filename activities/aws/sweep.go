@@ -59,11 +59,11 @@ func (s *sweep) endpointServices(ctx context.Context) error {
 }
 
 func (s *sweep) loadBalancers(ctx context.Context) error {
-	all, err := loadBalancers(ctx, s.c.elb)
+	all, err := tagged(ctx, s.c.tagging, taggedLoadBalancers, s.in.Owner.ID)
 	if err != nil {
 		return err
 	}
-	arns, err := taggedLoadBalancers(ctx, s.c.elb, all, func(tags []elbtypes.Tag) bool { return s.ours(identityIn(tags, elbTag)) })
+	arns, err := loadBalancersTagged(ctx, s.c.elb, all, func(tags []elbtypes.Tag) bool { return s.ours(identityIn(tags, elbTag)) })
 	for _, arn := range arns {
 		s.found(typeLB, arn)
 	}
@@ -86,8 +86,10 @@ func (s *sweep) zones(ctx context.Context) error {
 	return nil
 }
 
+// roles lists a thousand a call, which is what an account may have unless its
+// quota was raised: IAM has no filter by name, and no index of roles' tags.
 func (s *sweep) roles(ctx context.Context) error {
-	pages := iam.NewListRolesPaginator(s.c.iam, &iam.ListRolesInput{})
+	pages := iam.NewListRolesPaginator(s.c.iam, &iam.ListRolesInput{MaxItems: awssdk.Int32(1000)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -110,41 +112,38 @@ func (s *sweep) roles(ctx context.Context) error {
 }
 
 func (s *sweep) oidcProviders(ctx context.Context) error {
-	arns, err := oidcProvidersOf(ctx, s.c.iam, s.in.Owner.ID)
+	arns, err := tagged(ctx, s.c.taggingGlobal, taggedOIDCProviders, s.in.Owner.ID)
+	if err != nil {
+		return err
+	}
 	for _, arn := range arns {
-		s.found(typeOIDC, arn)
-	}
-	return err
-}
-
-// keys lists our aliases, the keys behind them, and our keys without an alias.
-// A key pending deletion is on its way out and does not count.
-func (s *sweep) keys(ctx context.Context) error {
-	k := &key{a: s.a, c: s.c, kms: s.c.kms, in: contract.AWSResourceInput{Account: s.in.Account, Owner: s.in.Owner, Name: "alias/" + s.prefix}}
-	aliases, err := k.aliases(ctx)
-	if err != nil {
-		return err
-	}
-	keys, err := k.unaliased(ctx)
-	if err != nil {
-		return err
-	}
-	for _, alias := range aliases {
-		if !strings.HasPrefix(awssdk.ToString(alias.AliasName), k.in.Name) || alias.TargetKeyId == nil {
-			continue
-		}
-		m, err := k.ifOurs(ctx, *alias.TargetKeyId)
-		if err != nil {
+		o := &oidc{a: s.a, c: s.c, iam: s.c.iam, in: contract.OIDCProviderInput{Account: s.in.Account, Owner: s.in.Owner}}
+		switch _, err := o.get(ctx, arn); {
+		case err == nil:
+			s.found(typeOIDC, arn)
+		case !faults.Is(err, faults.Gone) && !faults.Is(err, faults.Conflict): // gone, or re-tagged, since it was indexed
 			return err
 		}
-		if m != nil {
-			s.found(typeAlias, awssdk.ToString(alias.AliasArn))
-			keys = append(keys, m)
-		}
+	}
+	return nil
+}
+
+// keys lists our keys and their aliases. A key pending deletion is on its way
+// out and does not count, an alias of it does.
+func (s *sweep) keys(ctx context.Context) error {
+	k := &key{a: s.a, c: s.c, kms: s.c.kms, in: contract.AWSResourceInput{Account: s.in.Account, Owner: s.in.Owner, Name: "alias/" + s.prefix}}
+	keys, err := k.ours(ctx)
+	if err != nil {
+		return err
 	}
 	for _, m := range keys {
 		if m.KeyState != kmstypes.KeyStatePendingDeletion {
 			s.found(typeKey, awssdk.ToString(m.Arn))
+		}
+		for _, alias := range m.aliases {
+			if strings.HasPrefix(awssdk.ToString(alias.AliasName), k.in.Name) {
+				s.found(typeAlias, awssdk.ToString(alias.AliasArn))
+			}
 		}
 	}
 	return nil

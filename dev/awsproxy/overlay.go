@@ -69,6 +69,7 @@ var overlay = map[string]operation{
 	"s3.DeleteBucket":                              deleteBucket,
 	"s3.GetBucketEncryption":                       bucketEncryption,
 	"s3.GetPublicAccessBlock":                      publicAccessBlock,
+	"tagging.GetResources":                         getResources,
 }
 
 // passOn is the operation that only moto does.
