@@ -11,6 +11,7 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/activities/aws"
 	"github.com/tidbcloud/infra-orchestrator/activities/balancing"
 	"github.com/tidbcloud/infra-orchestrator/activities/configservice"
+	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	"github.com/tidbcloud/infra-orchestrator/activities/garden"
 	"github.com/tidbcloud/infra-orchestrator/activities/management"
 	"github.com/tidbcloud/infra-orchestrator/activities/operations"
@@ -21,7 +22,9 @@ import (
 )
 
 // unrecorded are the activities without a golden history, and why.
-var unrecorded = map[string]string{}
+var unrecorded = map[string]string{
+	contract.DeleteVolumes.Name: "runs only when a sweep finds disks, which is when a Shoot went before its Cluster; no scene of test/golden does that yet",
+}
 
 // Every activity occurs in a golden history, or else a change of the way that
 // leads to it would meet operations in flight without any test. A new activity
@@ -36,9 +39,9 @@ func TestEveryActivityHasAHistory(t *testing.T) {
 		folder.Register(missing)
 	}
 	require.Greater(t, len(missing), 55, "what workers serve is not found any more")
-	contract := names{}
-	workflowtest.New(v1.KindNetwork).Register(contract)
-	for name := range contract {
+	registered := names{}
+	workflowtest.New(v1.KindNetwork).Register(registered)
+	for name := range registered {
 		require.Contains(t, missing, name, "no folder of activities has it: name that folder here")
 	}
 

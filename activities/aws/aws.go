@@ -103,6 +103,7 @@ func (a *Activities) Register(r contract.Registry) {
 	contract.Register(r, contract.DeleteEndpointService, a.DeleteEndpointService)
 	contract.Register(r, contract.EnsureRecords, a.EnsureRecords)
 	contract.Register(r, contract.DeleteRecords, a.DeleteRecords)
+	contract.Register(r, contract.DeleteVolumes, a.DeleteVolumes)
 	contract.Register(r, contract.SweepAWS, a.SweepAWS)
 	contract.Register(r, contract.ListVPCDependents, a.ListVPCDependents)
 	contract.Register(r, contract.WaitLoadBalancerActive, a.WaitLoadBalancerActive)

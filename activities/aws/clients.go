@@ -50,6 +50,7 @@ type (
 		endpointAPI
 		vpcAPI
 		volumeAPI
+		clusterAPI
 	}
 	iamAPI interface {
 		roleAPI

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -357,4 +358,73 @@ func names(left contract.Leftovers) []string {
 		ids = append(ids, r.ID)
 	}
 	return ids
+}
+
+// TestEmulatorDisksAndCluster: what the shoot's controllers and Gardener leave
+// is found by its tags, and disks that are attached to nothing are deleted.
+func TestEmulatorDisksAndCluster(t *testing.T) {
+	e := newEmulator(t)
+	technicalID := "shoot--t--" + e.owner.ID8()
+	tagsOf := func(kind ec2types.ResourceType, more ...ec2types.Tag) []ec2types.TagSpecification {
+		return []ec2types.TagSpecification{{ResourceType: kind, Tags: append([]ec2types.Tag{{Key: awssdk.String(clusterTag + technicalID), Value: awssdk.String("owned")}}, more...)}}
+	}
+	for i, id := range []string{e.owner.ID, e.owner.ID, "ffffffffffffffff"} {
+		_, err := e.ec2.CreateVolume(t.Context(), &ec2.CreateVolumeInput{AvailabilityZone: awssdk.String("us-west-2a"), Size: awssdk.Int32(int32(10 + i)),
+			TagSpecifications: tagsOf(ec2types.ResourceTypeVolume, ec2types.Tag{Key: awssdk.String(v1.TagID), Value: &id})})
+		require.NoError(t, err)
+	}
+	vpc, err := e.ec2.CreateVpc(t.Context(), &ec2.CreateVpcInput{CidrBlock: awssdk.String("10.250.0.0/16"), TagSpecifications: tagsOf(ec2types.ResourceTypeVpc)})
+	require.NoError(t, err)
+	_, err = e.ec2.AllocateAddress(t.Context(), &ec2.AllocateAddressInput{Domain: ec2types.DomainTypeVpc, TagSpecifications: tagsOf(ec2types.ResourceTypeElasticIp)})
+	require.NoError(t, err)
+	_, err = e.ec2.CreateSecurityGroup(t.Context(), &ec2.CreateSecurityGroupInput{GroupName: awssdk.String("nodes"), Description: awssdk.String("d"),
+		VpcId: vpc.Vpc.VpcId, TagSpecifications: tagsOf(ec2types.ResourceTypeSecurityGroup)})
+	require.NoError(t, err)
+
+	require.Equal(t, map[string]int{typeVolume: 2}, e.sweep(t))
+	in := contract.SweepInput{Account: e.account, Owner: e.owner, TechnicalID: technicalID}
+	count := func() map[string]int {
+		left, err := e.SweepAWS(t.Context(), in)
+		require.NoError(t, err)
+		count := map[string]int{}
+		for _, r := range left.Resources {
+			count[r.Type]++
+		}
+		return count
+	}
+	require.Equal(t, map[string]int{typeVolume: 3, typeVPC: 1, typeAddress: 1, typeGroup: 1}, count())
+	out, err := e.DeleteVolumes(t.Context(), in)
+	require.NoError(t, err)
+	require.Contains(t, out.Note, "deleted 2 EBS volumes")
+	again, err := e.DeleteVolumes(t.Context(), in)
+	require.NoError(t, err)
+	require.Empty(t, again.Note)
+	require.Empty(t, e.sweep(t))
+	require.Equal(t, 1, count()[typeVolume], "another's is found by the Shoot, and never deleted")
+}
+
+// TestEmulatorStrangersCostNothing: a sweep makes the same calls whatever else
+// the account has. ListRoles, which has no filter, takes one for a thousand.
+func TestEmulatorStrangersCostNothing(t *testing.T) {
+	e := newEmulator(t)
+	strangers := func(from, to int) {
+		for i := from; i < to; i++ {
+			other := *e
+			other.owner.ID = fmt.Sprintf("%s%08d", e.owner.ID8(), i)[2:] + "ff"
+			_, err := e.EnsureKey(t.Context(), contract.AWSResourceInput{Account: e.account, Owner: other.owner, Name: "alias/" + other.owner.ID})
+			require.NoError(t, err)
+			_, err = e.EnsureOIDCProvider(t.Context(), contract.OIDCProviderInput{Account: e.account, Owner: other.owner, IssuerURL: "https://i.example.com/" + other.owner.ID})
+			require.NoError(t, err)
+		}
+	}
+	calls := func() int {
+		e.wire.reset()
+		e.sweep(t)
+		return len(e.wire.calls)
+	}
+	strangers(0, 5)
+	few := calls()
+	strangers(5, 60)
+	require.Equal(t, few, calls())
+	require.Less(t, few, 20)
 }

@@ -23,6 +23,14 @@ const (
 	typeRecordSet = "Route53::RecordSet"
 	typeEndpoint  = "EC2::VPCEndpointService"
 	typeLB        = "ElasticLoadBalancingV2::LoadBalancer"
+	typeTargets   = "ElasticLoadBalancingV2::TargetGroup"
+	typeVolume    = "EC2::Volume"
+	typeVPC       = "EC2::VPC"
+	typeNAT       = "EC2::NatGateway"
+	typeAddress   = "EC2::EIP"
+	typeInstance  = "EC2::Instance"
+	typeGroup     = "EC2::SecurityGroup"
+	typeInterface = "EC2::NetworkInterface"
 )
 
 // tag is a tag in no service's terms; each service's SDK has a type of its own.

@@ -2,9 +2,12 @@ package aws
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	kmstypes "github.com/aws/aws-sdk-go-v2/service/kms/types"
@@ -12,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/faults"
 )
 
@@ -28,14 +32,35 @@ func (a *Activities) SweepAWS(ctx context.Context, in contract.SweepInput) (cont
 		return contract.Leftovers{}, err
 	}
 	s := &sweep{a: a, c: c, in: in, prefix: "ic-" + in.Owner.ID8() + "-"}
-	for _, list := range []func(context.Context) error{
-		s.endpointServices, s.loadBalancers, s.zones, s.roles, s.oidcProviders, s.keys, s.buckets,
-	} {
-		if err := list(ctx); err != nil {
+	for _, part := range append(s.byIdentity(), s.byCluster()...) {
+		if err := part.list(ctx); err != nil {
 			return contract.Leftovers{}, faults.FromAWS(err, "sweep for "+in.Owner.String())
 		}
 	}
 	return s.left, nil
+}
+
+// swept is a part of a sweep, with the types that it can find.
+type swept struct {
+	types []string
+	list  func(context.Context) error
+}
+
+// byIdentity has every type that anything tags with an identity: see the test
+// that derives it.
+func (s *sweep) byIdentity() []swept {
+	return []swept{
+		{[]string{typeEndpoint}, s.endpointServices},
+		{[]string{typeLB}, s.loadBalancers},
+		{[]string{typeTargets}, s.targetGroups},
+		{[]string{typeGroup}, s.securityGroups},
+		{[]string{typeZone}, s.zones},
+		{[]string{typeRole}, s.roles},
+		{[]string{typeOIDC}, s.oidcProviders},
+		{[]string{typeKey, typeAlias}, s.keys},
+		{[]string{typeBucket}, s.buckets},
+		{[]string{typeVolume}, s.volumes},
+	}
 }
 
 type sweep struct {
@@ -46,7 +71,13 @@ type sweep struct {
 	left   contract.Leftovers
 }
 
-func (s *sweep) found(kind, id string) { add(&s.left, s.c, kind, id, "") }
+// found notes a resource once, whichever of its tags it was found by.
+func (s *sweep) found(kind, id string) {
+	known := slices.ContainsFunc(s.left.Resources, func(r v1.Resource) bool { return r.Type == kind && r.ID == id })
+	if !known {
+		add(&s.left, s.c, kind, id, "")
+	}
+}
 
 func (s *sweep) ours(identity string) bool { return identity == s.in.Owner.ID }
 
@@ -59,15 +90,45 @@ func (s *sweep) endpointServices(ctx context.Context) error {
 }
 
 func (s *sweep) loadBalancers(ctx context.Context) error {
-	all, err := tagged(ctx, s.c.tagging, taggedLoadBalancers, s.in.Owner.ID)
+	return s.balancing(ctx, typeLB, taggedLoadBalancers)
+}
+
+// targetGroups get the tags of their load balancer from the controller.
+func (s *sweep) targetGroups(ctx context.Context) error {
+	return s.balancing(ctx, typeTargets, taggedTargetGroups)
+}
+
+func (s *sweep) balancing(ctx context.Context, kind, indexed string) error {
+	all, err := tagged(ctx, s.c.tagging, indexed, s.in.Owner.ID)
 	if err != nil {
 		return err
 	}
 	arns, err := loadBalancersTagged(ctx, s.c.elb, all, func(tags []elbtypes.Tag) bool { return s.ours(identityIn(tags, elbTag)) })
 	for _, arn := range arns {
-		s.found(typeLB, arn)
+		s.found(kind, arn)
 	}
 	return err
+}
+
+// securityGroups are those that the controller makes for a load balancer.
+func (s *sweep) securityGroups(ctx context.Context) error {
+	return s.groups(ctx, filter("tag:"+v1.TagID, s.in.Owner.ID), func([]ec2types.Tag) bool { return true })
+}
+
+func (s *sweep) groups(ctx context.Context, by ec2types.Filter, ours func([]ec2types.Tag) bool) error {
+	pages := ec2.NewDescribeSecurityGroupsPaginator(s.c.ec2, &ec2.DescribeSecurityGroupsInput{Filters: []ec2types.Filter{by}})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, g := range page.SecurityGroups {
+			if ours(g.Tags) {
+				s.found(typeGroup, awssdk.ToString(g.GroupId))
+			}
+		}
+	}
+	return nil
 }
 
 func (s *sweep) zones(ctx context.Context) error {

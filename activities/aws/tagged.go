@@ -29,14 +29,21 @@ const (
 	taggedKeys          = "kms:key"
 	taggedOIDCProviders = "iam:oidc-provider"
 	taggedLoadBalancers = "elasticloadbalancing:loadbalancer"
+	taggedTargetGroups  = "elasticloadbalancing:targetgroup"
 )
 
 // tagged lists the ARNs of a type that carry the identity.
 func tagged(ctx context.Context, api taggingAPI, kind, identity string) ([]string, error) {
+	return taggedKey(ctx, api, kind, v1.TagID, identity)
+}
+
+// taggedKey lists the ARNs of a type that carry a tag, with one of the values
+// if any are named.
+func taggedKey(ctx context.Context, api taggingAPI, kind, key string, values ...string) ([]string, error) {
 	var arns []string
 	pages := tagging.NewGetResourcesPaginator(api, &tagging.GetResourcesInput{
 		ResourceTypeFilters: []string{kind}, ResourcesPerPage: awssdk.Int32(100),
-		TagFilters: []taggingtypes.TagFilter{{Key: awssdk.String(v1.TagID), Values: []string{identity}}},
+		TagFilters: []taggingtypes.TagFilter{{Key: &key, Values: values}},
 	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)

@@ -63,9 +63,17 @@ var (
 	// DeleteRecords deletes the records whose owner TXT is ours.
 	DeleteRecords = Activity[RecordsInput, None]{Name: "aws.DeleteRecords"}
 
+	// DeleteVolumes deletes the EBS volumes that carry the Owner's identity and
+	// are attached to nothing. The storage driver deletes them with their claims;
+	// these are of a shoot that went before it had. The Note names what was deleted.
+	DeleteVolumes = Activity[SweepInput, Outcome]{Name: "aws.DeleteVolumes"}
+
 	// SweepAWS lists what still carries the Owner's identity tag, over all
-	// services that we create in. It deletes nothing. A KMS key that is
-	// pending deletion does not count.
+	// services that we create in, EBS volumes among them; and, with a TechnicalID,
+	// what Gardener and the shoot's own controllers made for that Shoot: VPC, NAT
+	// gateways, addresses, instances, volumes, load balancers, security groups,
+	// network interfaces. It deletes nothing. A KMS key that is pending deletion
+	// does not count.
 	SweepAWS = Activity[SweepInput, Leftovers]{Name: "aws.Sweep"}
 	// ListVPCDependents lists what keeps a VPC from being deleted, for people.
 	ListVPCDependents = Activity[DiscoverVPCInput, Leftovers]{Name: "aws.ListVPCDependents"}
@@ -189,10 +197,12 @@ type Record struct {
 	Target string `json:"target,omitempty"`
 }
 
-// SweepInput names whose resources to list.
+// SweepInput names whose resources to list. TechnicalID is that of a Shoot of
+// the Owner that is gone; empty when there was none.
 type SweepInput struct {
-	Account CloudAccount `json:"account"`
-	Owner   ObjectRef    `json:"owner"`
+	Account     CloudAccount `json:"account"`
+	Owner       ObjectRef    `json:"owner"`
+	TechnicalID string       `json:"technicalID,omitempty"`
 }
 
 // Leftovers lists resources.

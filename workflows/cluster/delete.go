@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -143,6 +144,26 @@ func (c *cluster) releaseLease(ctx workflow.Context) error {
 	return err
 }
 
+// proveAbsence deletes disks that it finds: the storage driver deletes them with
+// the database, but of a Cluster whose Shoot went first nobody else does. A
+// Cluster that is retained never comes here.
 func (c *cluster) proveAbsence(ctx workflow.Context) error {
-	return lifecycle.ProveAbsent(ctx, c.plan.Account, c.in.Object)
+	in := contract.SweepInput{Account: c.plan.Account, Owner: c.in.Object}
+	left, err := lifecycle.Do(ctx, contract.SweepAWS, in)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(left.Resources, func(r v1.Resource) bool { return r.Type == "EC2::Volume" }) {
+		deleted, err := lifecycle.Do(lifecycle.About(ctx, keyDatabase), contract.DeleteVolumes, in)
+		if err != nil {
+			return err
+		}
+		if deleted.Note != "" {
+			lifecycle.Tell(ctx, false, "VolumesDeleted", "%s", deleted.Note)
+		}
+		if left, err = lifecycle.Do(ctx, contract.SweepAWS, in); err != nil {
+			return err
+		}
+	}
+	return lifecycle.ProveAbsence(ctx, left.Resources)
 }

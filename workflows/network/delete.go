@@ -62,7 +62,8 @@ func (n *network) waitShootGone() lifecycle.Step {
 			}
 			lifecycle.Forget(ctx, keyShoot)
 			lifecycle.Unpublish(ctx, "vpc")
-			return n.publishShoot(ctx, contract.ShootStatus{}) // its name stays: a deletion goes by that
+			// Its names stay: a deletion goes by them.
+			return n.publishShoot(ctx, contract.ShootStatus{TechnicalID: n.swept(ctx)})
 		})}
 }
 
@@ -136,7 +137,28 @@ func (n *network) removeBucket(ctx workflow.Context) error {
 }
 
 func (n *network) proveAbsence(ctx workflow.Context) error {
-	return lifecycle.ProveAbsent(ctx, n.plan.Account, n.in.Object)
+	in := contract.SweepInput{Account: n.plan.Account, Owner: n.in.Object, TechnicalID: n.swept(ctx)}
+	left, err := lifecycle.Do(ctx, contract.SweepAWS, in)
+	if err != nil {
+		return err
+	}
+	return lifecycle.ProveAbsence(ctx, left.Resources)
+}
+
+// swept is the technical ID of the Shoot that the Network has had, "" when it
+// never had one: the name alone may be that of somebody else's.
+func (n *network) swept(ctx workflow.Context) string {
+	var had v1.NetworkShootStatus
+	lifecycle.Published(ctx, "shoot", &had)
+	switch {
+	case n.shoot.TechnicalID != "":
+		return n.shoot.TechnicalID
+	case had.TechnicalID != "":
+		return had.TechnicalID
+	case had.UID != "" || n.shoot.Exists:
+		return n.technicalID()
+	}
+	return ""
 }
 
 // explain adds the dependents of the VPC to a Dependency fault.

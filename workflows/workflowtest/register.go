@@ -88,7 +88,23 @@ func (w *World) registerAWS(r contract.Registry) {
 	none(w, r, contract.DeleteEndpointService)
 	made(w, r, contract.EnsureRecords)
 	none(w, r, contract.DeleteRecords)
-	fake(w, r, contract.SweepAWS, func(contract.SweepInput) contract.Leftovers { return contract.Leftovers{Resources: w.Left} })
+	fake(w, r, contract.SweepAWS, func(in contract.SweepInput) contract.Leftovers {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.Swept = in
+		return contract.Leftovers{Resources: w.Left}
+	})
+	fake(w, r, contract.DeleteVolumes, func(contract.SweepInput) (out contract.Outcome) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.Left = slices.DeleteFunc(slices.Clone(w.Left), func(r v1.Resource) bool {
+			if r.Type == "EC2::Volume" {
+				out.Resource, out.Note = r, "deleted "+r.ID
+			}
+			return r.Type == "EC2::Volume"
+		})
+		return out
+	})
 	fake(w, r, contract.ListVPCDependents, func(contract.DiscoverVPCInput) contract.Leftovers { return contract.Leftovers{} })
 }
 

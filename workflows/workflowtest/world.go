@@ -35,6 +35,8 @@ type World struct {
 	Allocate func(contract.AllocateWorkerPoolsInput) contract.WorkerPools
 	// Left is what sweeps find.
 	Left []v1.Resource
+	// Swept is what the last sweep was asked.
+	Swept contract.SweepInput
 	// Attached, when set, says how an operation ends that is waited for because
 	// it runs already; otherwise it was terminated.
 	Attached func(contract.OperationRun) contract.OperationEnd

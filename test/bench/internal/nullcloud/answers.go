@@ -53,6 +53,7 @@ func (c *Cloud) aws() {
 		return present("aws", "Route53::RecordSet", in.Records[0].Name)
 	})
 	nothing(c, contract.DeleteRecords)
+	answer(c, contract.DeleteVolumes, func(contract.SweepInput) contract.Outcome { return contract.Outcome{} })
 	answer(c, contract.SweepAWS, func(contract.SweepInput) contract.Leftovers { return contract.Leftovers{} })
 	answer(c, contract.ListVPCDependents, func(contract.DiscoverVPCInput) contract.Leftovers { return contract.Leftovers{} })
 }
