@@ -185,3 +185,11 @@ func deleteNATGateway(p *Proxy, ctx context.Context, r *request) *response {
 	}
 	return res
 }
+
+func deleteVolume(p *Proxy, ctx context.Context, r *request) *response {
+	res := p.moto(ctx, r)
+	if res.ok() {
+		p.forgetTokens(r.form.Get("VolumeId"))
+	}
+	return res
+}

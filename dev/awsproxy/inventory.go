@@ -23,7 +23,7 @@ const (
 )
 
 // Inventory implements control.Cloud: it lists VPCs, subnets, security groups,
-// internet and NAT gateways, addresses, route tables, key pairs, VPC endpoints,
+// internet and NAT gateways, addresses, route tables, volumes, key pairs, VPC endpoints,
 // endpoint services, load balancers, target groups, roles, OIDC providers,
 // instance profiles, KMS keys and aliases, hosted zones and buckets, in every
 // account and region in which a client has called. What AWS makes by itself

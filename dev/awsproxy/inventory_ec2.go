@@ -82,6 +82,14 @@ func (in inspector) network() []lister {
 			func(t types.RouteTable) control.Resource {
 				return in.resource("ec2/route-table", aws.ToString(t.RouteTableId), "", "", ec2Tags(t.Tags))
 			}),
+		list(func(ctx context.Context) (*ec2.DescribeVolumesOutput, error) {
+			return c.DescribeVolumes(ctx, &ec2.DescribeVolumesInput{})
+		},
+			func(o *ec2.DescribeVolumesOutput) []types.Volume { return o.Volumes },
+			func(v types.Volume) control.Resource {
+				tags := ec2Tags(v.Tags)
+				return in.resource("ec2/volume", aws.ToString(v.VolumeId), tags["CSIVolumeName"], string(v.State), tags)
+			}),
 		list(func(ctx context.Context) (*ec2.DescribeKeyPairsOutput, error) {
 			return c.DescribeKeyPairs(ctx, &ec2.DescribeKeyPairsInput{})
 		},

@@ -23,6 +23,8 @@ var overlay = map[string]operation{
 	"ec2.ReleaseAddress":        releaseAddress,
 	"ec2.CreateNatGateway":      once(passOn),
 	"ec2.DeleteNatGateway":      deleteNATGateway,
+	"ec2.CreateVolume":          once(passOn),
+	"ec2.DeleteVolume":          deleteVolume,
 	"ec2.CreateTags":            createTags,
 	"ec2.DeleteTags":            deleteTags,
 	"ec2.DescribeTags":          describeTags,

@@ -11,6 +11,7 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/dev/garden"
 	"github.com/tidbcloud/infra-orchestrator/dev/gardenlet"
 	"github.com/tidbcloud/infra-orchestrator/dev/standin/awsinfra"
+	"github.com/tidbcloud/infra-orchestrator/dev/standin/ebs"
 	"github.com/tidbcloud/infra-orchestrator/dev/standin/loadbalancer"
 	"github.com/tidbcloud/infra-orchestrator/dev/standin/tidboperator"
 )
@@ -92,6 +93,7 @@ func (s *Stack) startGardenlet(ctx context.Context) error {
 		SeedName:        garden.SeedName,
 		ClusterIdentity: garden.ClusterIdentity,
 		Infrastructure:  infrastructure,
+		Volumes:         ebs.Volumes(infrastructure.ConfigFor),
 		Addons: []gardenlet.ShootAddon{
 			tidboperator.Addon(tidboperator.Options{Faults: s.faults, Speed: s.opts.Speed, Log: s.log.With("part", "tidb-operator")}),
 			loadbalancer.Addon(loadbalancer.Options{Config: infrastructure.ConfigFor, Faults: s.faults, Log: s.log.With("part", "load-balancer")}),

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+	"github.com/tidbcloud/infra-orchestrator/test/invariants"
 	"github.com/tidbcloud/infra-orchestrator/test/stack"
 )
 
@@ -112,7 +113,7 @@ func nothingTwice(t *testing.T) {
 	count := map[string]int{}
 	for _, r := range all {
 		if r.Owner != "" {
-			count[ownerName(ctx, t, r.Owner)+" "+r.Type]++
+			count[ownerName(ctx, t, r.Owner)+" "+invariants.Once(r)]++
 		}
 	}
 	want := []string{

@@ -162,6 +162,15 @@ func (c *Checker) owners(ctx context.Context) (owners, error) {
 // while.
 func IsPending(r stack.Resource) bool { return r.Type == "kms/key" && r.State == "PendingDeletion" }
 
+// Once is what an owner has one of at most: its type, and of disks one for each
+// claim.
+func Once(r stack.Resource) string {
+	if r.Type == "ec2/volume" {
+		return r.Type + " " + r.Tags["CSIVolumeName"]
+	}
+	return r.Type
+}
+
 // nothingTwice: each owner has at most one of a type, and each Shoot one VPC.
 func (c *Checker) nothingTwice(all []stack.Resource) {
 	have := map[string][]string{}
@@ -169,7 +178,7 @@ func (c *Checker) nothingTwice(all []stack.Resource) {
 		switch {
 		case IsPending(r):
 		case r.Owner != "":
-			have[r.Owner+" "+r.Type] = append(have[r.Owner+" "+r.Type], r.ID)
+			have[r.Owner+" "+Once(r)] = append(have[r.Owner+" "+Once(r)], r.ID)
 		case r.Cluster != "" && r.Type == "ec2/vpc":
 			have[r.Cluster+" "+r.Type] = append(have[r.Cluster+" "+r.Type], r.ID)
 		}
@@ -201,6 +210,9 @@ func (c *Checker) owned(r stack.Resource, before, after owners) {
 		}
 		c.mu.Lock()
 		kept, ours := c.retained[r.Owner][r.ID], c.identities[r.Owner]
+		if r.Type == "ec2/volume" { // is in no ledger: it is kept with the database
+			kept = len(c.retained[r.Owner]) > 0
+		}
 		c.mu.Unlock()
 		switch {
 		case o == nil && !kept && ours:

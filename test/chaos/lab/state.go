@@ -139,7 +139,7 @@ func Twice(look Look, owner string) (out []string) {
 	count := map[string]int{}
 	for _, r := range look.Cloud {
 		if r.Owner == owner && !invariants.IsPending(r) {
-			count[r.Type]++
+			count[invariants.Once(r)]++
 		}
 	}
 	for kind, n := range count {
