@@ -35,7 +35,8 @@ func TestDiskIsInTheInventory(t *testing.T) {
 		return awsproxy.ClientConfig(stack.URL, "us-west-2", "AKIASHOOT", "x", name), nil
 	})(gardenlet.ShootInfo{TechnicalID: "shoot--a--b", Zones: []string{"us-west-2a"}})
 	req := kube.VolumeRequest{Name: "pvc-1", Claim: "tidb/tikv-0", Driver: driverName, Bytes: 5<<30 + 1, Zone: "us-west-2b",
-		Parameters: map[string]string{"type": "gp3", "tagSpecification_1": "infra.cloud.pingcap.com/id=0123456789abcdef"}}
+		Parameters: map[string]string{"type": "gp3", "iops": "4000", "throughput": "250", "encrypted": "true",
+			"kmsKeyId": "arn:aws:kms:us-west-2:123456789012:key/38884e6a-7952-47ee-9317-2ce932fa1665", "tagSpecification_1": "infra.cloud.pingcap.com/id=0123456789abcdef"}}
 	var handle string
 	for range 2 {
 		if handle, err = disks.Create(t.Context(), req); err != nil {
