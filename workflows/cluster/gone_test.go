@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	"github.com/tidbcloud/infra-orchestrator/api/temporal"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/faults"
 	"github.com/tidbcloud/infra-orchestrator/workflows/cluster"
@@ -103,7 +104,7 @@ func TestWhatWasMadeAgainIsUndoneOnce(t *testing.T) {
 	e.Before = func(name string, times int) error {
 		if name == contract.EnsureRootPassword.Name && !asked {
 			asked = true
-			e.Ask("cancel")
+			e.AskNow(temporal.VerbCancel)
 		}
 		return before(name, times)
 	}
@@ -123,7 +124,7 @@ func TestWhatWasSkippedStaysSoOnTheWayBack(t *testing.T) {
 		switch name {
 		case contract.EnsureEndpointService.Name:
 			if times == 1 {
-				e.RegisterDelayedCallback(func() { e.Ask("skip") }, time.Minute)
+				e.RegisterDelayedCallback(func() { e.Ask(temporal.VerbSkip) }, time.Minute)
 				return faults.New(faults.Quota, "LimitExceeded", "endpoint services", "no more of them")
 			}
 			t.Error("it was left out")

@@ -146,6 +146,9 @@ func (o *operation) missed(s Step, f *faults.Fault) *faults.Fault {
 	o.absenceOf(s).told = true
 	told := *f
 	told.Class = faults.Dependency
+	if told.Owner == "" { // who can mend it is who could before it had another class
+		told.Owner = f.Class.DefaultOwner()
+	}
 	if told.Message == "" {
 		told.Message = "it is missing"
 	}

@@ -53,7 +53,8 @@ func (s Step) budget() time.Duration {
 	return s.Budget
 }
 
-// Together runs steps at the same time and ends when all have ended.
+// Together runs steps at the same time and ends when all have ended. So does
+// one of them that goes back to an earlier step: they never run beside it.
 func Together(steps ...Step) Step { return Step{beside: steps} }
 
 // flatten lists the named steps in order.

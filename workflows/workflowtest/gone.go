@@ -16,14 +16,14 @@ import (
 )
 
 // goneAt are the tests of something that is missing at one activity of a
-// creation, and of an update.
-func goneAt(t *testing.T, k lifecycle.Kind, activity string) {
+// creation, and of an update, when it runs for the nth time.
+func goneAt(t *testing.T, k lifecycle.Kind, activity string, nth int) {
 	for _, verb := range []lifecycle.Verb{lifecycle.Create, lifecycle.Update} {
 		name := "/" + string(verb) + "/" + activity
-		t.Run("gone once"+name, func(t *testing.T) { goneOnce(t, k, verb, activity) })
-		t.Run("gone for ever"+name, func(t *testing.T) { goneForEver(t, k, verb, activity) })
+		t.Run("gone once"+name, func(t *testing.T) { goneOnce(t, k, verb, activity, nth) })
+		t.Run("gone for ever"+name, func(t *testing.T) { goneForEver(t, k, verb, activity, nth) })
 		if contract.VerbOf(activity) == "Wait" {
-			t.Run("vanishes"+name, func(t *testing.T) { vanishes(t, k, verb, activity) })
+			t.Run("vanishes"+name, func(t *testing.T) { vanishes(t, k, verb, activity, nth) })
 		}
 	}
 }
@@ -52,10 +52,10 @@ func ran(t *testing.T, e *Env) time.Duration {
 
 // goneOnce: what was made a moment ago is not visible yet, what was listed is
 // gone at the second call. Nobody hears of it.
-func goneOnce(t *testing.T, k lifecycle.Kind, verb lifecycle.Verb, activity string) {
+func goneOnce(t *testing.T, k lifecycle.Kind, verb lifecycle.Verb, activity string, nth int) {
 	e := begun(t, k, verb)
 	e.Before = func(name string, times int) error {
-		if name == activity && times == 1 {
+		if name == activity && times == nth {
 			return missing()
 		}
 		return nil
@@ -79,10 +79,10 @@ func requireQuiet(t *testing.T, e *Env) {
 
 // goneForEver: what is missing does not come. It is told as a Dependency that
 // is looked at again in two minutes, says what is missing, and what to do.
-func goneForEver(t *testing.T, k lifecycle.Kind, verb lifecycle.Verb, activity string) {
+func goneForEver(t *testing.T, k lifecycle.Kind, verb lifecycle.Verb, activity string, nth int) {
 	e := begun(t, k, verb)
-	e.Before = func(name string, _ int) error {
-		if name == activity {
+	e.Before = func(name string, times int) error {
+		if name == activity && times >= nth {
 			return missing()
 		}
 		return nil
@@ -130,13 +130,13 @@ func recreations(e *Env) (texts []string, any bool) {
 	return texts, len(texts) > 0
 }
 
-// removed makes what an activity waits for vanish while it is waited for: it
+// removed makes what an activity waits for the nth time vanish then: it
 // stays away until something that makes things has run again. at runs for each
 // activity from then on, with the number of it.
-func (e *Env) removed(activity string, at func(name string, n int)) {
+func (e *Env) removed(activity string, nth int, at func(name string, n int)) {
 	gone, made, n := false, false, 0
 	e.Before = func(name string, times int) error {
-		if name == activity && times == 1 {
+		if name == activity && times == nth {
 			gone = true
 			return missing()
 		}
@@ -158,10 +158,10 @@ func (e *Env) removed(activity string, at func(name string, n int)) {
 
 // vanishes: what is waited for is removed by somebody. The operation makes it
 // again and ends well, and says so; or it says who else is to make it.
-func vanishes(t *testing.T, k lifecycle.Kind, verb lifecycle.Verb, activity string) {
+func vanishes(t *testing.T, k lifecycle.Kind, verb lifecycle.Verb, activity string, nth int) {
 	e := begun(t, k, verb)
 	total := 0
-	e.removed(activity, func(_ string, n int) { total = n })
+	e.removed(activity, nth, func(_ string, n int) { total = n })
 	e.Rest(24 * time.Hour)
 	e.RunObject()
 	if errors := lastErrors(e); len(errors) > 0 {
@@ -174,7 +174,7 @@ func vanishes(t *testing.T, k lifecycle.Kind, verb lifecycle.Verb, activity stri
 	requireStepsOnce(t, e)
 	if _, again := recreations(e); again {
 		for point := 1; point <= min(total, 12); point++ {
-			whileRemade(t, k, verb, activity, point)
+			whileRemade(t, k, verb, activity, nth, point)
 		}
 	}
 }
@@ -190,9 +190,9 @@ func requireStepsOnce(t *testing.T, e *Env) {
 
 // whileRemade does what people do while something is made again: at the nth
 // activity after it was found missing.
-func whileRemade(t *testing.T, k lifecycle.Kind, verb lifecycle.Verb, activity string, point int) {
+func whileRemade(t *testing.T, k lifecycle.Kind, verb lifecycle.Verb, activity string, nth, point int) {
 	at := func(e *Env, do func()) {
-		e.removed(activity, func(_ string, n int) {
+		e.removed(activity, nth, func(_ string, n int) {
 			if n == point {
 				do()
 			}
@@ -200,7 +200,7 @@ func whileRemade(t *testing.T, k lifecycle.Kind, verb lifecycle.Verb, activity s
 	}
 	e := begun(t, k, verb)
 	at(e, func() {
-		e.Ask(temporal.VerbPause)
+		e.AskNow(temporal.VerbPause)
 		e.RegisterDelayedCallback(func() { e.Ask(temporal.VerbResume) }, time.Hour)
 	})
 	e.Rest(24 * time.Hour)
@@ -208,7 +208,7 @@ func whileRemade(t *testing.T, k lifecycle.Kind, verb lifecycle.Verb, activity s
 	requireReady(t, e)
 
 	e = begun(t, k, verb)
-	at(e, func() { e.Ask(temporal.VerbCancel) })
+	at(e, func() { e.AskNow(temporal.VerbCancel) })
 	e.Rest(24 * time.Hour)
 	e.RunObject()
 	requireStepsOnce(t, e)

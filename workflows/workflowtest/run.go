@@ -100,13 +100,15 @@ func requireReady(t *testing.T, e *Env) {
 // that is missing for a moment, for ever, or until it is made again; and for
 // each activity of its deletion a fault that stalls, and something missing.
 func EveryStep(t *testing.T, k lifecycle.Kind) {
+	seen := map[string]int{}
 	for _, activity := range happy(t, k) {
+		seen[activity]++
 		t.Run("stall/"+activity, func(t *testing.T) { stallOnce(t, k, activity) })
 		t.Run("transient/"+activity, func(t *testing.T) { transientOnce(t, k, activity) })
 		t.Run("delete/"+activity, func(t *testing.T) { deleteDuring(t, k, activity) })
 		t.Run("change/"+activity, func(t *testing.T) { changeDuring(t, k, activity) })
 		verbsAt(t, k, activity)
-		goneAt(t, k, activity)
+		goneAt(t, k, activity, seen[activity])
 	}
 	t.Run("retain", func(t *testing.T) {
 		keepsAll(t, k, "Retained", func(s *contract.ObjectState) { s.DeletionPolicy = v1.DeletionPolicyRetain })

@@ -35,9 +35,7 @@ func (e *Env) at(activity, verb string, then func()) {
 	e.Before = func(name string, _ int) error {
 		if name == activity && !asked {
 			asked = true
-			e.Change(func(s *contract.ObjectState) { s.Verb, s.VerbManager = verb, "alice" })
-			e.Nudge()
-			<-e.answered
+			e.AskNow(verb)
 			then()
 		}
 		return nil
@@ -48,6 +46,14 @@ func (e *Env) at(activity, verb string, then func()) {
 func (e *Env) Ask(verb string) {
 	e.Change(func(s *contract.ObjectState) { s.Verb, s.VerbManager = verb, "alice" })
 	e.RegisterDelayedCallback(e.Nudge, 0)
+}
+
+// AskNow asks for a verb from within an activity, and returns when it is
+// answered, so that it does not come too late.
+func (e *Env) AskNow(verb string) {
+	e.Change(func(s *contract.ObjectState) { s.Verb, s.VerbManager = verb, "alice" })
+	e.Nudge()
+	<-e.answered
 }
 
 // eventsOf counts the Events about the verb.
