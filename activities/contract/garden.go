@@ -17,7 +17,9 @@ var (
 	// generation has succeeded and its conditions are True
 	// (infrastructure.md 1.4). lastErrors codes become faults (1.5).
 	WaitShootReady = Activity[ShootInput, ShootStatus]{Name: "garden.WaitShootReady", Wait: true}
-	// RetryShoot annotates gardener.cloud/operation=retry, only in state Failed.
+	// RetryShoot gives the garden's copy of the credentials the content of the
+	// Provider's Secret, and annotates gardener.cloud/operation=retry, the latter
+	// only in state Failed.
 	RetryShoot = Activity[ShootInput, None]{Name: "garden.RetryShoot"}
 	// ObserveShoot reads the Shoot; absent is not an error.
 	ObserveShoot = Activity[ShootInput, ShootStatus]{Name: "garden.ObserveShoot"}

@@ -25,7 +25,7 @@ func (a *Activities) EnsureBinding(ctx context.Context, plan contract.NetworkPla
 		return contract.Outcome{}, err
 	}
 	secret := builders.CredentialsSecret(plan, id, key)
-	if err := a.ensureSecret(ctx, secret); err != nil {
+	if _, err := a.ensureSecret(ctx, secret); err != nil {
 		return contract.Outcome{}, err
 	}
 	binding := builders.CredentialsBinding(plan)
@@ -45,18 +45,19 @@ func blank(plan contract.NetworkPlan) client.Object {
 }
 
 // ensureSecret makes the Secret, or gives it the Provider's current content.
-func (a *Activities) ensureSecret(ctx context.Context, want *corev1.Secret) error {
+// changed says that it did either.
+func (a *Activities) ensureSecret(ctx context.Context, want *corev1.Secret) (changed bool, err error) {
 	have := &corev1.Secret{}
 	created, err := a.ensureOurs(ctx, want, have)
 	if err != nil || created || maps.EqualFunc(want.Data, have.Data, func(x, y []byte) bool { return string(x) == string(y) }) {
-		return err
+		return created, err
 	}
 	next := have.DeepCopy()
 	next.Data = want.Data
 	err = audited.Change(ctx, resource("Secret", want.Namespace, want.Name, ""), func() error {
 		return a.Client.Patch(ctx, next, client.MergeFromWithOptions(have, client.MergeFromWithOptimisticLock{}))
 	})
-	return faults.FromKubernetes(err, "secret "+want.Namespace+"/"+want.Name+" in the garden")
+	return err == nil, faults.FromKubernetes(err, "secret "+want.Namespace+"/"+want.Name+" in the garden")
 }
 
 // ensureOurs creates want unless it exists; then it must belong to the same

@@ -72,11 +72,15 @@ func (a *Activities) ObserveShoot(ctx context.Context, in contract.ShootInput) (
 	return statusOf(shoot), nil
 }
 
-// RetryShoot asks Gardener to try a Failed operation again. In any other state
-// the annotation would do nothing, and stay.
+// RetryShoot asks Gardener to try a Failed operation again, with the Provider's
+// credentials of now. In any other state the annotation would do nothing, and
+// stay; the credentials are refreshed in all of them.
 func (a *Activities) RetryShoot(ctx context.Context, in contract.ShootInput) (contract.None, error) {
 	shoot, err := read(ctx, a.Live, in.Shoot)
 	if err != nil || shoot == nil || !owns(in.Owner, shoot) {
+		return contract.None{}, err
+	}
+	if _, err := a.refresh(ctx, shoot); err != nil {
 		return contract.None{}, err
 	}
 	return contract.None{}, a.retry(ctx, shoot)

@@ -96,8 +96,8 @@ func must[In, Out any](ctx workflow.Context, a contract.Activity[In, Out], in In
 const attachTimeout = 24 * time.Hour
 
 // WaitShoot waits for a Shoot. When the step runs again after a stall it first
-// asks Gardener to retry: a Failed Shoot stays so until somebody does. On a
-// Shoot in any other state that does nothing.
+// has the credentials refreshed and asks Gardener to retry: a Failed Shoot stays
+// so until somebody does. On a Shoot in any other state the latter does nothing.
 func WaitShoot[Out any](ctx workflow.Context, a contract.Activity[contract.ShootInput, Out], in contract.ShootInput) (out Out, err error) {
 	if operationOf(ctx).stalls[stepOf(ctx).Name] > 0 {
 		if _, err = Do(ctx, contract.RetryShoot, in); err != nil {
