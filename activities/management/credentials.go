@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/builders"
@@ -23,11 +24,13 @@ type Credentials struct {
 // AWS returns the AWS access key of a Provider. version changes whenever the
 // Secret does. A missing or incomplete Secret is an Auth fault.
 func (c Credentials) AWS(ctx context.Context, namespace, provider string) (accessKeyID, secretAccessKey, version string, err error) {
-	p, err := get(ctx, c.Activities.Client, namespace, provider, &v1.Provider{})
-	if err != nil {
-		return "", "", "", err
-	}
-	secret, err := c.Activities.secretOf(ctx, p)
+	secret, err := surely(c.Activities, func(refs client.Reader) (*corev1.Secret, error) {
+		p, err := get(ctx, refs, namespace, provider, &v1.Provider{})
+		if err != nil {
+			return nil, err
+		}
+		return secretOf(ctx, refs, p)
+	})
 	if err != nil {
 		return "", "", "", err
 	}
@@ -35,13 +38,13 @@ func (c Credentials) AWS(ctx context.Context, namespace, provider string) (acces
 	return string(id), string(key), string(secret.UID) + "/" + secret.ResourceVersion, nil
 }
 
-func (a *Activities) secretOf(ctx context.Context, p *v1.Provider) (*corev1.Secret, error) {
+func secretOf(ctx context.Context, refs client.Reader, p *v1.Provider) (*corev1.Secret, error) {
 	ref := p.Spec.Credentials.SecretRef
 	if ref == nil {
 		return nil, faults.New(faults.Invalid, "NoCredentials", describe(p, p.Namespace, p.Name), "it names no Secret with credentials").
 			WithHint(faults.OwnerUser, "set spec.credentials.secretRef")
 	}
-	secret, err := get(ctx, a.Client, p.Namespace, ref.Name, &corev1.Secret{})
+	secret, err := get(ctx, refs, p.Namespace, ref.Name, &corev1.Secret{})
 	if faults.Is(err, faults.Gone) {
 		return nil, noCredentials(p, ref.Name, "does not exist")
 	}
@@ -63,8 +66,8 @@ func noCredentials(p *v1.Provider, secret, what string) error {
 
 // credentialsHash is the SHA-256 over all keys and values of the Secret, in
 // order, each with its length, so that no two contents look the same.
-func (a *Activities) credentialsHash(ctx context.Context, p *v1.Provider) (string, error) {
-	secret, err := a.secretOf(ctx, p)
+func credentialsHash(ctx context.Context, refs client.Reader, p *v1.Provider) (string, error) {
+	secret, err := secretOf(ctx, refs, p)
 	if err != nil {
 		return "", err
 	}

@@ -359,7 +359,7 @@ func TestCredentials(t *testing.T) {
 	ak, sk, version, err := Credentials{a}.AWS(ctx, "infra", "core-aws")
 	require.NoError(t, err)
 	require.Equal(t, []string{"AK", "SK"}, []string{ak, sk})
-	before, err := a.credentialsHash(ctx, p)
+	before, err := credentialsHash(ctx, a.Client, p)
 	require.NoError(t, err)
 	require.Len(t, before, 64)
 	secret.Data["secretAccessKey"] = []byte("SK2")
@@ -367,7 +367,7 @@ func TestCredentials(t *testing.T) {
 	_, _, next, err := Credentials{a}.AWS(ctx, "infra", "core-aws")
 	require.NoError(t, err)
 	require.NotEqual(t, version, next)
-	after, err := a.credentialsHash(ctx, p)
+	after, err := credentialsHash(ctx, a.Client, p)
 	require.NoError(t, err)
 	require.NotEqual(t, before, after)
 }

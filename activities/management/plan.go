@@ -67,7 +67,11 @@ func (a *Activities) PlanProvider(ctx context.Context, ref contract.ObjectRef) (
 	if err := a.load(ctx, ref, p); err != nil {
 		return contract.ProviderPlan{}, err
 	}
-	pt, account, err := a.behind(ctx, p)
+	return surely(a, func(refs client.Reader) (contract.ProviderPlan, error) { return a.planProvider(ctx, refs, p) })
+}
+
+func (a *Activities) planProvider(ctx context.Context, refs client.Reader, p *v1.Provider) (contract.ProviderPlan, error) {
+	pt, account, err := behind(ctx, refs, p)
 	if err != nil {
 		return contract.ProviderPlan{}, err
 	}
@@ -78,7 +82,7 @@ func (a *Activities) PlanProvider(ctx context.Context, ref contract.ObjectRef) (
 	if err != nil || p.DeletionTimestamp != nil {
 		return out, err
 	}
-	out.CredentialsHash, err = a.credentialsHash(ctx, p)
+	out.CredentialsHash, err = credentialsHash(ctx, refs, p)
 	return out, err
 }
 
@@ -88,11 +92,15 @@ func (a *Activities) PlanNetwork(ctx context.Context, ref contract.ObjectRef) (c
 	if err := a.load(ctx, ref, n); err != nil {
 		return contract.NetworkPlan{}, err
 	}
-	p, err := refer(ctx, a, n, n.Spec.Provider, &v1.Provider{})
+	return surely(a, func(refs client.Reader) (contract.NetworkPlan, error) { return a.planNetwork(ctx, refs, n) })
+}
+
+func (a *Activities) planNetwork(ctx context.Context, refs client.Reader, n *v1.Network) (contract.NetworkPlan, error) {
+	p, err := refer(ctx, refs, n, n.Spec.Provider, &v1.Provider{})
 	if err != nil {
 		return contract.NetworkPlan{}, err
 	}
-	pt, account, err := a.behind(ctx, p)
+	pt, account, err := behind(ctx, refs, p)
 	if err != nil {
 		return contract.NetworkPlan{}, err
 	}
@@ -100,7 +108,7 @@ func (a *Activities) PlanNetwork(ctx context.Context, ref contract.ObjectRef) (c
 	if err != nil {
 		return contract.NetworkPlan{}, err
 	}
-	if options.ShootHolders, err = a.shootHolders(ctx, n, p, options); err != nil {
+	if options.ShootHolders, err = a.shootHolders(ctx, refs, n, p, options); err != nil {
 		return contract.NetworkPlan{}, err
 	}
 	return plan.Network(n, p, pt, account, options)
@@ -113,15 +121,19 @@ func (a *Activities) PlanCluster(ctx context.Context, ref contract.ObjectRef) (c
 	if err := a.load(ctx, ref, c); err != nil {
 		return contract.ClusterPlan{}, err
 	}
-	n, err := refer(ctx, a, c, c.Spec.Network, &v1.Network{})
+	return surely(a, func(refs client.Reader) (contract.ClusterPlan, error) { return a.planCluster(ctx, refs, c) })
+}
+
+func (a *Activities) planCluster(ctx context.Context, refs client.Reader, c *v1.Cluster) (contract.ClusterPlan, error) {
+	n, err := refer(ctx, refs, c, c.Spec.Network, &v1.Network{})
 	if err != nil {
 		return contract.ClusterPlan{}, err
 	}
-	p, err := refer(ctx, a, c, n.Spec.Provider, &v1.Provider{})
+	p, err := refer(ctx, refs, c, n.Spec.Provider, &v1.Provider{})
 	if err != nil {
 		return contract.ClusterPlan{}, err
 	}
-	pt, account, err := a.behind(ctx, p)
+	pt, account, err := behind(ctx, refs, p)
 	if err != nil {
 		return contract.ClusterPlan{}, err
 	}
@@ -132,8 +144,21 @@ func (a *Activities) PlanCluster(ctx context.Context, ref contract.ObjectRef) (c
 	return plan.Cluster(c, n, p, pt, account, options)
 }
 
-// shootHolders are the older Networks that have the name of n's Shoot.
-func (a *Activities) shootHolders(ctx context.Context, n *v1.Network, p *v1.Provider, o plan.Options) ([]string, error) {
+// surely plans with what the cache has and, before that is refused, once more
+// with what the API server has. A cache may lag behind what was written a moment
+// ago, such as a reference, or that a Network is Ready. refs reads what the
+// object refers to.
+func surely[T any](a *Activities, plan func(refs client.Reader) (T, error)) (T, error) {
+	out, err := plan(a.Client)
+	if f := faults.As(err); f == nil || f.Class.Retryable() {
+		return out, err
+	}
+	return plan(a.Live)
+}
+
+// shootHolders are the older Networks that have the name of n's Shoot: of those
+// in the cache, the ones that refs still has.
+func (a *Activities) shootHolders(ctx context.Context, refs client.Reader, n *v1.Network, p *v1.Provider, o plan.Options) ([]string, error) {
 	if n.Status.Shoot != nil {
 		return nil, nil // it has its Shoot
 	}
@@ -148,7 +173,18 @@ func (a *Activities) shootHolders(ctx context.Context, n *v1.Network, p *v1.Prov
 		}
 		return &providers[at]
 	}
-	return admission.ShootHolders(n, p, o, pointers(networks), providerOf, true), nil
+	holders := admission.ShootHolders(n, p, o, pointers(networks), providerOf, true)
+	var still []v1.Network
+	for _, name := range holders {
+		holder, err := get(ctx, refs, n.Namespace, name, &v1.Network{})
+		switch {
+		case err == nil:
+			still = append(still, *holder)
+		case !faults.Is(err, faults.Gone):
+			return nil, err
+		}
+	}
+	return admission.ShootHolders(n, p, o, pointers(still), providerOf, true), nil
 }
 
 // everything lists Providers, Networks and Clusters from the cache. They are
@@ -182,7 +218,8 @@ func (a *Activities) load(ctx context.Context, ref contract.ObjectRef, into v1.O
 
 // refuseCopy refuses an object whose identity an older one holds, such as one
 // made from a copied manifest. Deleting it is refused too: what carries the
-// identity in the cloud belongs to the other.
+// identity in the cloud belongs to the other. Whether there is another is asked
+// live before: one that was restored had its identity before, in the cache.
 func (a *Activities) refuseCopy(ctx context.Context, ref contract.ObjectRef, o client.Object) error {
 	list, err := newList(ref.Kind)
 	if err != nil {
@@ -195,6 +232,17 @@ func (a *Activities) refuseCopy(ctx context.Context, ref contract.ObjectRef, o c
 		other, ok := item.(client.Object)
 		if !ok || other.GetUID() == o.GetUID() || other.GetAnnotations()[v1.AnnotationID] != ref.ID || !older(other, o) {
 			return nil
+		}
+		now, err := newObject(ref.Kind)
+		if err != nil {
+			return err
+		}
+		_, err = get(ctx, a.Live, other.GetNamespace(), other.GetName(), now)
+		if faults.Is(err, faults.Gone) || err == nil && (now.GetUID() != other.GetUID() || now.GetAnnotations()[v1.AnnotationID] != ref.ID) {
+			return nil
+		}
+		if err != nil {
+			return err
 		}
 		return faults.New(faults.Conflict, "IdentityTaken", ref.String(),
 			"%s", plan.IdentityTaken(ref.Kind+" "+other.GetNamespace()+"/"+other.GetName(), ref.ID)).
@@ -214,8 +262,8 @@ func older(x, y client.Object) bool {
 
 // refer reads what an object refers to. One that is missing is a Dependency:
 // it may come.
-func refer[T client.Object, N ~string](ctx context.Context, a *Activities, from client.Object, name N, into T) (T, error) {
-	_, err := get(ctx, a.Client, from.GetNamespace(), string(name), into)
+func refer[T client.Object, N ~string](ctx context.Context, refs client.Reader, from client.Object, name N, into T) (T, error) {
+	_, err := get(ctx, refs, from.GetNamespace(), string(name), into)
 	if faults.Is(err, faults.Gone) {
 		err = missing(from, into, string(name))
 	}
@@ -259,12 +307,12 @@ func referenceOf(from, to client.Object) (path, kind string) {
 
 // behind reads what a Provider refers to. The Account may be missing while
 // the Provider is being deleted.
-func (a *Activities) behind(ctx context.Context, p *v1.Provider) (*v1.ProviderType, *v1.Account, error) {
-	pt, err := refer(ctx, a, p, p.Spec.Type, &v1.ProviderType{})
+func behind(ctx context.Context, refs client.Reader, p *v1.Provider) (*v1.ProviderType, *v1.Account, error) {
+	pt, err := refer(ctx, refs, p, p.Spec.Type, &v1.ProviderType{})
 	if err != nil {
 		return nil, nil, err
 	}
-	account, err := refer(ctx, a, p, p.Spec.Account, &v1.Account{})
+	account, err := refer(ctx, refs, p, p.Spec.Account, &v1.Account{})
 	if faults.Is(err, faults.Dependency) {
 		return pt, nil, nil // plan says it, where it matters
 	}

@@ -32,11 +32,17 @@ func (a *Activities) WaitNetworkReady(ctx context.Context, ref contract.ObjectRe
 		wake.Key{Kind: v1.KindCluster, Namespace: ref.Namespace, Name: ref.Name})
 	defer stop()
 	return contract.None{}, wait.For(ctx, ref, pollEvery, woken, func(ctx context.Context) (bool, string, error) {
-		c, err := get(ctx, a.Client, ref.Namespace, ref.Name, &v1.Cluster{})
-		if err != nil {
-			return false, "", err
-		}
-		n, err := refer(ctx, a, c, c.Spec.Network, &v1.Network{})
+		n, err := surely(a, func(refs client.Reader) (*v1.Network, error) {
+			c, err := get(ctx, refs, ref.Namespace, ref.Name, &v1.Cluster{})
+			if err != nil {
+				return nil, err
+			}
+			n, err := refer(ctx, refs, c, c.Spec.Network, &v1.Network{})
+			if err == nil {
+				_, _, err = networkReady(n)
+			}
+			return n, err
+		})
 		if err != nil {
 			return false, "", err
 		}
