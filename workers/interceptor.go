@@ -76,6 +76,10 @@ func used(ctx context.Context, err error) error {
 	return &with
 }
 
+// tellTimeout bounds a telling: the outcome of a call must not be lost because
+// an API server that is only to show it does not answer.
+const tellTimeout = 5 * time.Second
+
 // tell shows on the object that a quick activity is tried again, and why: its
 // step may be too young to have been told by the operation.
 func (i *inbound) tell(ctx context.Context, info activity.Info, err error) {
@@ -83,6 +87,8 @@ func (i *inbound) tell(ctx context.Context, info activity.Info, err error) {
 	if i.teller == nil || !ok || info.IsLocalActivity || info.TaskQueue == contract.QueueWaits {
 		return
 	}
+	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
+	defer cancel()
 	f := faults.As(err)
 	switch {
 	case f != nil && f.Class.Retryable():
