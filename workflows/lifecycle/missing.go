@@ -34,12 +34,28 @@ const (
 // know more.
 const HintMissing = "find out who removed it, and put it back; the step is tried again by itself"
 
-// absence is what a step knows of something that is missing.
+// absence is what a step knows of what it misses.
 type absence struct {
-	since  time.Time // of the first try that missed it
-	tries  int       // that have missed it in a row
-	told   bool      // it stalls for that
-	remade int       // how often the operation went back to make it
+	// missed is by activity, since each looks for something else. It stays until
+	// the step is done, so that two that fail by turns are told in the end.
+	missed map[string]*miss
+	remade int // how often the operation went back to make it
+}
+
+// miss is what one activity of a step has not found.
+type miss struct {
+	since time.Time // of the first try
+	tries int
+	told  bool // the step stalls for it
+}
+
+// of is the miss that an error tells of.
+func (a *absence) of(err error) *miss {
+	name := activityOf(err)
+	if a.missed[name] == nil {
+		a.missed[name] = &miss{}
+	}
+	return a.missed[name]
 }
 
 // lacks says whether a failure is that something is missing which should be
@@ -62,7 +78,7 @@ func activityOf(err error) string {
 
 func (o *operation) absenceOf(s Step) *absence {
 	if o.absent[s.Name] == nil {
-		o.absent[s.Name] = &absence{}
+		o.absent[s.Name] = &absence{missed: map[string]*miss{}}
 	}
 	return o.absent[s.Name]
 }
@@ -71,7 +87,7 @@ func (o *operation) absenceOf(s Step) *absence {
 // made again counts for the whole operation.
 func (o *operation) found(s Step) {
 	if a := o.absent[s.Name]; a != nil {
-		*a = absence{remade: a.remade}
+		clear(a.missed)
 	}
 }
 
@@ -79,28 +95,29 @@ func (o *operation) found(s Step) {
 // for the next try. What a step waits for was there when it was made, so one
 // look more is enough where the operation can make it again.
 func (o *operation) patient(ctx workflow.Context, s Step, err error) (pause time.Duration, yes bool) {
-	a, now := o.absenceOf(s), workflow.Now(ctx)
-	if a.tries == 0 {
-		a.since = now
+	m, now := o.absenceOf(s).of(err), workflow.Now(ctx)
+	if m.tries == 0 {
+		m.since = now
 	}
-	since := a.since
+	since := m.since
 	if quiet := o.quietSince[s.Name]; quiet.After(since) { // it was paused meanwhile
 		since = quiet
 	}
 	switch {
-	case a.told, now.Sub(since) >= quietMissing:
+	case m.told, now.Sub(since) >= quietMissing:
 		return 0, false
-	case a.tries > 0 && waiting(err) && o.maker(s) != "":
+	case m.tries > 0 && waiting(err) && o.maker(s) != "":
 		return 0, false
 	}
-	a.tries++
-	return min(missingPause<<(a.tries-1), longMissingPause), true
+	m.tries++
+	return min(missingPause<<(m.tries-1), longMissingPause), true
 }
 
-// maker is the step of this operation that makes what s needs, "" when none does.
+// maker is the step of this operation that makes what s needs, "" when none
+// does, or when somebody has left it out.
 func (o *operation) maker(s Step) string {
 	for _, earlier := range o.steps[o.first:] {
-		if earlier.Name == s.Remake {
+		if earlier.Name == s.Remake && o.stepStatus(s.Remake).State != v1.StepSkipped {
 			return s.Remake
 		}
 		if earlier.Name == s.Name {
@@ -108,6 +125,18 @@ func (o *operation) maker(s Step) string {
 		}
 	}
 	return ""
+}
+
+// requireMakers panics where a step names a maker that does not come before it:
+// the first test that runs the operation shows it.
+func requireMakers(steps []Step) {
+	seen := map[string]bool{"": true}
+	for _, s := range steps {
+		seen[s.Name] = true
+		if !seen[s.Remake] {
+			panic("lifecycle: step " + s.Name + " names " + s.Remake + " in Remake, which is no step before it")
+		}
+	}
 }
 
 // back is the error that ends a step in favour of an earlier one, from which on
@@ -119,7 +148,8 @@ func (b *back) Error() string { return "back to step " + b.to }
 // remake goes back to the step that makes what is missing, and says so.
 func (o *operation) remake(ctx workflow.Context, s Step, f *faults.Fault) error {
 	a := o.absenceOf(s)
-	*a = absence{remade: a.remade + 1}
+	clear(a.missed)
+	a.remade++
 	o.event(ctx, true, "Recreated", "%s; step %s makes it again", f.Error(), s.Remake)
 	o.told = time.Time{} // at once
 	return &back{to: s.Remake}
@@ -141,9 +171,9 @@ func (o *operation) rewind(steps []Step, at int, to string) int {
 	return first
 }
 
-// missed is the fault as people hear of it.
-func (o *operation) missed(s Step, f *faults.Fault) *faults.Fault {
-	o.absenceOf(s).told = true
+// missed is the fault as people hear of it. err is where it comes from.
+func (o *operation) missed(s Step, f *faults.Fault, err error) *faults.Fault {
+	o.absenceOf(s).of(err).told = true
 	told := *f
 	told.Class = faults.Dependency
 	if told.Owner == "" { // who can mend it is who could before it had another class

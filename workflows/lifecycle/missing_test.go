@@ -30,7 +30,7 @@ func beside() lifecycle.Kind {
 			return err
 		}
 	}
-	create := func(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, error) {
+	return creation(func(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, error) {
 		return lifecycle.Run(ctx, in,
 			lifecycle.Step{Name: "MakeFirst", Run: makes(contract.EnsureBinding)},
 			lifecycle.Step{Name: "MakeSecond", Run: makes(contract.EnsureShoot)},
@@ -39,7 +39,11 @@ func beside() lifecycle.Kind {
 				lifecycle.Step{Name: "WaitFirst", Run: does(contract.ObserveShoot), Remake: "MakeFirst"},
 			),
 		)
-	}
+	})
+}
+
+// creation is a kind that can only be created.
+func creation(create lifecycle.Operation) lifecycle.Kind {
 	return lifecycle.Kind{Name: "Network", Well: v1.PhaseNormal,
 		Phases:     map[lifecycle.Verb]v1.Phase{lifecycle.Create: v1.PhaseCreating},
 		Operations: map[lifecycle.Verb]lifecycle.Operation{lifecycle.Create: create}}
@@ -77,4 +81,51 @@ func TestStepsBesideEachOtherGoBackTogether(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Each activity of a step looks for something else, so what one has missed and
+// found leaves the next its patience; two that miss by turns are told.
+func TestEachActivityOfAStepHasItsPatience(t *testing.T) {
+	kind := creation(func(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, error) {
+		return lifecycle.Run(ctx, in,
+			lifecycle.Step{Name: "Make", Run: func(ctx workflow.Context) error {
+				_, err := lifecycle.Do(ctx, contract.EnsureBinding, contract.NetworkPlan{})
+				return err
+			}},
+			lifecycle.Step{Name: "Both", Remake: "Make", Run: func(ctx workflow.Context) error {
+				if _, err := lifecycle.Do(ctx, contract.EnsureShoot, contract.NetworkPlan{}); err != nil {
+					return err
+				}
+				_, err := lifecycle.Do(ctx, contract.WaitShootReady, contract.ShootInput{})
+				return err
+			}},
+		)
+	})
+	gone := faults.New(faults.Gone, "NotFound", "the thing", "it is gone")
+	e := workflowtest.NewEnv(t, kind)
+	e.Before = func(activity string, times int) error {
+		if times == 1 && activity != contract.EnsureBinding.Name {
+			return gone
+		}
+		return nil
+	}
+	e.Rest(time.Hour)
+	e.RunObject()
+	require.Equal(t, v1.OperationSucceeded, e.Current().Operation.State)
+	for _, r := range e.Reports() {
+		require.Nil(t, r.LastError)
+		require.False(t, slices.ContainsFunc(r.Events, func(ev contract.Event) bool { return ev.Reason == "Recreated" }))
+	}
+
+	e = workflowtest.NewEnv(t, kind)
+	e.Before = func(activity string, times int) error {
+		if activity == contract.WaitShootReady.Name || activity == contract.EnsureShoot.Name && times%2 == 1 {
+			return gone
+		}
+		return nil
+	}
+	e.Rest(time.Hour)
+	e.RunObject()
+	require.Equal(t, v1.OperationBlocked, e.Current().Operation.State)
+	require.Less(t, len(e.Journal()), 500)
 }

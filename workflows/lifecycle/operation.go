@@ -62,6 +62,7 @@ func Run(ctx workflow.Context, in Input, steps ...Step) (Result, error) {
 	o := &operation{in: in, steps: flatten(steps), lock: workflow.NewMutex(ctx),
 		stalls: map[string]int{}, faults: map[string]*stalled{}, quietSince: map[string]time.Time{}, absent: map[string]*absence{},
 		waited: map[string]bool{}, skips: map[string]bool{}, stops: map[string]workflow.CancelFunc{}}
+	requireMakers(o.steps)
 	ctx = workflow.WithValue(ctx, operationKey, o)
 	if in.Verb == Delete {
 		ctx = o.uncancelled(ctx)

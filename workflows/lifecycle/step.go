@@ -186,7 +186,7 @@ func (o *operation) overcome(ctx workflow.Context, s Step, err error, began time
 	}
 	told := f
 	if missing {
-		told = o.missed(s, f)
+		told = o.missed(s, f, err)
 	}
 	if err := o.stall(ctx, s, told, began); err != nil {
 		return err
