@@ -24,6 +24,9 @@ type OperationEnd struct {
 	State     string `json:"state,omitempty"` // of lifecycle.Result
 	Cancelled bool   `json:"cancelled,omitempty"`
 	Failure   string `json:"failure,omitempty"`
+	// Unknown: Temporal does not know it. It has lost its data, or has kept it
+	// for as long as it keeps what is closed.
+	Unknown bool `json:"unknown,omitempty"`
 	// Former: it is another object's, which had the same name. Whether it has
 	// ended is not said.
 	Former bool `json:"former,omitempty"`

@@ -1,6 +1,11 @@
 package contract
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"fmt"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 var (
 	// AnswerVerb writes onto the object what became of a verb: it takes the
@@ -49,10 +54,13 @@ const (
 )
 
 var (
-	// AcquireLease waits until the keeper's object workflow grants the lease or
-	// lock. The same holder may acquire it again; that changes nothing.
-	AcquireLease = Activity[LeaseRequest, None]{Name: "operations.AcquireLease", Wait: true}
-	// ReleaseLease gives it back; one that is not held is success.
+	// AcquireLease asks the keeper's object workflow for the lease or lock. The
+	// answer comes at once: it is granted, or the request has a place in the
+	// queue, which it keeps when it is asked again. The keeper signals whoever
+	// asked when it is granted.
+	AcquireLease = Activity[LeaseRequest, LeaseAnswer]{Name: "operations.AcquireLease"}
+	// ReleaseLease gives it back, or withdraws a request that waits; one that is
+	// neither held nor waited for is success.
 	ReleaseLease = Activity[LeaseRequest, None]{Name: "operations.ReleaseLease"}
 )
 
@@ -64,8 +72,62 @@ type LeaseRequest struct {
 	Holder Holder    `json:"holder"`
 	// Shared leases go together; an exclusive one is alone.
 	Shared bool `json:"shared,omitempty"`
+	// Waiter is the workflow that asks, and is told when it is granted; the
+	// holder's operation when empty.
+	Waiter string `json:"waiter,omitempty"`
+	// Queued: it has been told before that it waits, and shows so.
+	Queued bool `json:"queued,omitempty"`
 	// Withdraw, with a release: only if it is not granted yet.
 	Withdraw bool `json:"withdraw,omitempty"`
+}
+
+// LeaseAnswer is what became of a request; the zero value says that it is
+// granted.
+type LeaseAnswer struct {
+	// Place in the queue, from 1; 0 when it is granted.
+	Place int `json:"place,omitempty"`
+	// Behind is the one just ahead in the queue, and Holds one who has it now:
+	// Cluster c13.
+	Behind string `json:"behind,omitempty"`
+	Holds  string `json:"holds,omitempty"`
+}
+
+// Sentence says what the request waits for: 7th for the Shoot of Network
+// infra/n1, behind Cluster c13 (Cluster c2 has it). It is empty when it is granted.
+func (a LeaseAnswer) Sentence(in LeaseRequest) string {
+	if a.Place == 0 {
+		return ""
+	}
+	what := "the lease " + strconv.Quote(in.Name)
+	if in.Name == LockShoot {
+		what = "the Shoot"
+	}
+	s := fmt.Sprintf("%s for %s of %s %s/%s", ordinal(a.Place), what, in.Keeper.Kind, in.Keeper.Namespace, in.Keeper.Name)
+	switch {
+	case a.Behind != "" && a.Holds != "":
+		return s + ", behind " + a.Behind + " (" + a.Holds + " has it)"
+	case a.Behind != "":
+		return s + ", behind " + a.Behind
+	case a.Holds != "":
+		return s + ", which " + a.Holds + " has"
+	}
+	return s
+}
+
+// ordinal is 1st, 2nd, 11th.
+func ordinal(n int) string {
+	suffix := "th"
+	if n%100 < 11 || n%100 > 13 {
+		switch n % 10 {
+		case 1:
+			suffix = "st"
+		case 2:
+			suffix = "nd"
+		case 3:
+			suffix = "rd"
+		}
+	}
+	return strconv.Itoa(n) + suffix
 }
 
 // Holder is who holds a lease.
@@ -86,4 +148,6 @@ type Lease struct {
 	Holder Holder      `json:"holder"`
 	Shared bool        `json:"shared,omitempty"`
 	Since  metav1.Time `json:"since"`
+	// Waiter: see LeaseRequest.
+	Waiter string `json:"waiter,omitempty"`
 }

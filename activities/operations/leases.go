@@ -3,8 +3,7 @@ package operations
 import (
 	"context"
 	"errors"
-	"fmt"
-	"log/slog"
+	"math/rand/v2"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
@@ -13,65 +12,79 @@ import (
 	sdk "go.temporal.io/sdk/temporal"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	"github.com/tidbcloud/infra-orchestrator/activities/wait"
 	"github.com/tidbcloud/infra-orchestrator/api/temporal"
 	"github.com/tidbcloud/infra-orchestrator/faults"
 )
 
-// AcquireLease asks the keeper's object workflow, and starts it if it does not
-// run, until it grants the lease. Repeating the request changes nothing: the
-// keeper knows the holder.
-func (a *Activities) AcquireLease(ctx context.Context, in contract.LeaseRequest) (contract.None, error) {
-	waiting, stop := beat(ctx, fmt.Sprintf("waiting for %s to grant %q", in.Keeper, in.Name))
-	defer stop()
-	err := a.update(waiting, temporal.UpdateAcquire, in)
-	if waiting.Err() == nil {
-		return contract.None{}, err
+// crowded is for how long an attempt repeats a request that is turned away
+// since ten others are under way: each takes milliseconds.
+const crowded = 30 * time.Second
+
+// AcquireLease asks the keeper's object workflow, which is started if it does
+// not run, and shows on the holder's object what it waits for. Repeating the
+// request changes nothing: the keeper knows the holder.
+func (a *Activities) AcquireLease(ctx context.Context, in contract.LeaseRequest) (contract.LeaseAnswer, error) {
+	answer, err := a.ask(ctx, in)
+	for until := time.Now().Add(crowded); isCrowded(err) && time.Now().Before(until); answer, err = a.ask(ctx, in) {
+		select {
+		case <-ctx.Done():
+			return answer, context.Cause(ctx)
+		case <-time.After(50*time.Millisecond + rand.N(450*time.Millisecond)):
+		}
 	}
-	// Only who was cancelled withdraws. After any other end, as that of this
-	// worker, another attempt waits on with the same request, or has it by now.
-	cause := context.Cause(waiting)
-	if sdk.IsCanceledError(cause) {
-		a.withdraw(ctx, in)
+	if err != nil {
+		return contract.LeaseAnswer{}, leaseFault(err, in.Keeper.String())
 	}
-	return contract.None{}, cause
+	if in.Queued || answer.Place > 0 {
+		wait.Tell(ctx, in.Holder.Object, answer.Sentence(in))
+	}
+	return answer, nil
 }
 
-// withdraw takes back a request that waits in the queue: it must not be granted
-// later to somebody who is no longer there.
-func (a *Activities) withdraw(ctx context.Context, in contract.LeaseRequest) {
-	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-	defer done()
-	in.Withdraw = true
-	if err := a.update(ctx, temporal.UpdateRelease, in); err != nil {
-		slog.WarnContext(ctx, "request for a lease not withdrawn, the keeper sweeps it", "keeper", in.Keeper.String(), "lease", in.Name, "error", err)
-	}
-}
-
-// ReleaseLease gives a lease back. A keeper that is no more needs nothing.
+// ReleaseLease gives a lease back, or withdraws the request for it. A keeper
+// that is no more needs nothing: its workflow ends when it has looked.
 func (a *Activities) ReleaseLease(ctx context.Context, in contract.LeaseRequest) (contract.None, error) {
-	return contract.None{}, a.update(ctx, temporal.UpdateRelease, in)
+	keeper := temporal.StartObject(in.Keeper.Kind, in.Keeper.Namespace, in.Keeper.Name)
+	_, err := a.Temporal.SignalWithStartWorkflow(ctx, keeper.ID, temporal.SignalRelease, in, keeper, in.Keeper.Kind, object(in.Keeper))
+	if err != nil {
+		return contract.None{}, leaseFault(err, in.Keeper.String())
+	}
+	if in.Queued {
+		wait.Tell(ctx, in.Holder.Object, "")
+	}
+	return contract.None{}, nil
 }
 
-// update sends an update to the keeper's object workflow and waits for its
-// answer. Its id is this activity's, so that an attempt whose answer was lost
+// ask sends a request to the keeper's object workflow and returns its answer.
+// The update's id is this activity's, so that an attempt whose answer was lost
 // is not a second update.
-func (a *Activities) update(ctx context.Context, name string, in contract.LeaseRequest) error {
-	id := temporal.ObjectID(in.Keeper.Kind, in.Keeper.Namespace, in.Keeper.Name)
-	start := a.Temporal.NewWithStartWorkflowOperation(temporal.StartObject(in.Keeper.Kind, in.Keeper.Namespace, in.Keeper.Name), in.Keeper.Kind,
-		temporal.Object{Kind: in.Keeper.Kind, Namespace: in.Keeper.Namespace, Name: in.Keeper.Name, ID: in.Keeper.ID})
-	opts := client.UpdateWorkflowOptions{WorkflowID: id, UpdateName: name, Args: []any{in}, WaitForStage: client.WorkflowUpdateStageCompleted}
+func (a *Activities) ask(ctx context.Context, in contract.LeaseRequest) (answer contract.LeaseAnswer, err error) {
+	keeper := temporal.StartObject(in.Keeper.Kind, in.Keeper.Namespace, in.Keeper.Name)
+	start := a.Temporal.NewWithStartWorkflowOperation(keeper, in.Keeper.Kind, object(in.Keeper))
+	opts := client.UpdateWorkflowOptions{WorkflowID: keeper.ID, UpdateName: temporal.UpdateAcquire, Args: []any{in}, WaitForStage: client.WorkflowUpdateStageCompleted}
 	if activity.IsActivity(ctx) {
 		info := activity.GetInfo(ctx)
-		opts.UpdateID = info.WorkflowExecution.RunID + "/" + info.ActivityID + "/" + name
+		opts.UpdateID = info.WorkflowExecution.RunID + "/" + info.ActivityID + "/" + temporal.UpdateAcquire
 	}
 	handle, err := a.Temporal.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{StartWorkflowOperation: start, UpdateOptions: opts})
 	if err == nil {
-		err = handle.Get(ctx, nil)
+		err = handle.Get(ctx, &answer)
 	}
-	return leaseFault(err, id)
+	return answer, err
 }
 
-// leaseFault classifies what came of an update. A refusal of the keeper is a
+func object(ref contract.ObjectRef) temporal.Object {
+	return temporal.Object{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, ID: ref.ID}
+}
+
+// isCrowded: the workflow has as many updates under way as Temporal allows.
+func isCrowded(err error) bool {
+	var full *serviceerror.ResourceExhausted
+	return errors.As(err, &full)
+}
+
+// leaseFault classifies what came of a request. A refusal of the keeper is a
 // fault of ours already; all else passes.
 func leaseFault(err error, keeper string) error {
 	var app *sdk.ApplicationError

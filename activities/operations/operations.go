@@ -24,6 +24,8 @@ type Workflows interface {
 	GetWorkflow(ctx context.Context, workflowID, runID string) client.WorkflowRun
 	DescribeWorkflowExecution(ctx context.Context, workflowID, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error)
 	NewWithStartWorkflowOperation(options client.StartWorkflowOptions, workflow any, args ...any) client.WithStartWorkflowOperation
+	SignalWithStartWorkflow(ctx context.Context, workflowID, signalName string, signalArg any,
+		options client.StartWorkflowOptions, workflow any, workflowArgs ...any) (client.WorkflowRun, error)
 	UpdateWithStartWorkflow(ctx context.Context, options client.UpdateWithStartWorkflowOptions) (client.WorkflowUpdateHandle, error)
 }
 
@@ -63,7 +65,7 @@ func (a *Activities) WaitOperation(ctx context.Context, in contract.OperationRun
 	case ctx.Err() != nil:
 		return contract.OperationEnd{}, context.Cause(ctx)
 	case errors.As(err, &unknown):
-		return contract.OperationEnd{Failure: "Temporal no longer knows it"}, nil
+		return contract.OperationEnd{Unknown: true, Failure: "Temporal no longer knows it"}, nil
 	case errors.As(err, &ended) && temporal.IsCanceledError(err):
 		return contract.OperationEnd{Cancelled: true}, nil
 	case errors.As(err, &ended):

@@ -2,29 +2,30 @@ package operations
 
 import (
 	"context"
-	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/testsuite"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	"github.com/tidbcloud/infra-orchestrator/activities/wait"
 	api "github.com/tidbcloud/infra-orchestrator/api/temporal"
 )
 
-// server is a Temporal in which everything waits until its context ends.
+// server is a Temporal that knows one workflow.
 type server struct {
 	uid     string // of the memo; empty: no memo
 	missing bool
-	updates []contract.LeaseRequest
-	waiting chan struct{} // gets one when an update waits
+	crowded int // how many updates are turned away
+	asked   int // how many came
+	answer  contract.LeaseAnswer
+	signals []string
 }
 
 func (s *server) GetWorkflow(context.Context, string, string) client.WorkflowRun { return run{} }
@@ -48,15 +49,28 @@ func (s *server) NewWithStartWorkflowOperation(client.StartWorkflowOptions, any,
 	return nil
 }
 
-func (s *server) UpdateWithStartWorkflow(ctx context.Context, in client.UpdateWithStartWorkflowOptions) (client.WorkflowUpdateHandle, error) {
-	req := in.UpdateOptions.Args[0].(contract.LeaseRequest)
-	if in.UpdateOptions.UpdateName == api.UpdateRelease {
-		s.updates = append(s.updates, req)
-		return nil, errors.New("who asks has gone")
+func (s *server) UpdateWithStartWorkflow(context.Context, client.UpdateWithStartWorkflowOptions) (client.WorkflowUpdateHandle, error) {
+	s.asked++
+	if s.asked <= s.crowded {
+		return nil, serviceerror.NewResourceExhausted(enumspb.RESOURCE_EXHAUSTED_CAUSE_CONCURRENT_LIMIT, "limit on number of concurrent in-flight updates has been reached (10)")
 	}
-	s.waiting <- struct{}{}
-	<-ctx.Done()
-	return nil, ctx.Err()
+	return handle{answer: s.answer}, nil
+}
+
+func (s *server) SignalWithStartWorkflow(_ context.Context, _, name string, _ any, _ client.StartWorkflowOptions, _ any, _ ...any) (client.WorkflowRun, error) {
+	s.signals = append(s.signals, name)
+	return run{}, nil
+}
+
+// handle is an update that has its answer.
+type handle struct {
+	client.WorkflowUpdateHandle
+	answer contract.LeaseAnswer
+}
+
+func (h handle) Get(_ context.Context, into any) error {
+	*into.(*contract.LeaseAnswer) = h.answer
+	return nil
 }
 
 // run is a workflow run that has ended well.
@@ -85,49 +99,49 @@ func TestWaitOperationOfAFormerObject(t *testing.T) {
 	}
 }
 
-// Whoever is cancelled in the queue leaves it.
-func TestCancelledRequestForALeaseIsWithdrawn(t *testing.T) {
-	s := &server{waiting: make(chan struct{}, 1)}
-	ctx, cancel := context.WithCancelCause(t.Context())
-	go func() {
-		<-s.waiting
-		cancel(temporal.NewCanceledError())
-	}()
-	_, err := (&Activities{Temporal: s}).AcquireLease(ctx, contract.LeaseRequest{Name: contract.LockShoot})
-	require.True(t, temporal.IsCanceledError(err))
-	require.Len(t, s.updates, 1)
-	require.True(t, s.updates[0].Withdraw, "what is granted already stays")
+// Ten others ask at the same moment: that is nobody's business.
+func TestARequestThatIsTurnedAwayIsMadeAgain(t *testing.T) {
+	s := &server{crowded: 3, answer: contract.LeaseAnswer{Place: 7, Behind: "Cluster c13"}}
+	told := &board{}
+	in := contract.LeaseRequest{Keeper: contract.ObjectRef{Kind: "Network", Namespace: "infra", Name: "n1"}, Name: contract.LockShoot,
+		Holder: contract.Holder{Object: contract.ObjectRef{Kind: "Cluster", Namespace: "infra", Name: "c1"}}}
+	a := &Activities{Temporal: s}
+	answer, err := a.AcquireLease(wait.WithTeller(t.Context(), told), in)
+	require.NoError(t, err)
+	require.Equal(t, 7, answer.Place)
+	require.Equal(t, 4, s.asked)
+	require.Equal(t, []string{"7th for the Shoot of Network infra/n1, behind Cluster c13"}, told.said)
+
+	s.answer, in.Queued = contract.LeaseAnswer{}, true
+	answer, err = a.AcquireLease(wait.WithTeller(t.Context(), told), in)
+	require.NoError(t, err)
+	require.Zero(t, answer.Place)
+	require.Empty(t, told.said[1], "it waits no more")
 }
 
-// An attempt that has been given up, since it was not heard of, leaves its
-// place in the queue to the next.
+// What is given back is never refused, so it is no update.
+func TestALeaseIsGivenBackBySignal(t *testing.T) {
+	s := &server{crowded: 1000}
+	_, err := (&Activities{Temporal: s}).ReleaseLease(t.Context(), contract.LeaseRequest{Name: contract.LockShoot})
+	require.NoError(t, err)
+	require.Equal(t, []string{api.SignalRelease}, s.signals)
+	require.Zero(t, s.asked)
+}
+
+// Of an attempt that ends, nothing is withdrawn: the next one goes on with the
+// same request, or has it by now.
 func TestAnAttemptGivenUpKeepsItsPlaceInTheQueue(t *testing.T) {
-	s := &server{waiting: make(chan struct{}, 1)}
+	s := &server{crowded: 1000}
 	ctx, cancel := context.WithCancelCause(t.Context())
-	go func() {
-		<-s.waiting
-		cancel(serviceerror.NewNotFound("activity task not found"))
-	}()
+	cancel(serviceerror.NewNotFound("activity task not found"))
 	_, err := (&Activities{Temporal: s}).AcquireLease(ctx, contract.LeaseRequest{Name: contract.LockShoot})
 	require.Error(t, err)
-	require.Empty(t, s.updates)
+	require.Empty(t, s.signals)
 }
 
-// A worker that stops hands its waits on at once, rather than being killed over
-// them.
-func TestAWorkerThatStopsKeepsItsPlaceInTheQueue(t *testing.T) {
-	s := &server{waiting: make(chan struct{}, 1)}
-	var suite testsuite.WorkflowTestSuite
-	env := suite.NewTestActivityEnvironment()
-	stop := make(chan struct{})
-	env.SetWorkerStopChannel(stop)
-	a := &Activities{Temporal: s}
-	env.RegisterActivity(a.AcquireLease)
-	go func() {
-		<-s.waiting
-		close(stop)
-	}()
-	_, err := env.ExecuteActivity(a.AcquireLease, contract.LeaseRequest{Name: contract.LockShoot})
-	require.ErrorContains(t, err, "WorkerStopping")
-	require.Empty(t, s.updates)
+// board keeps what is told.
+type board struct{ said []string }
+
+func (b *board) Tell(_ context.Context, _ contract.ObjectRef, sentence string) {
+	b.said = append(b.said, sentence)
 }

@@ -116,6 +116,14 @@ func (v *voice) say(sentence string) {
 	v.teller.Tell(ctx, v.object, sentence)
 }
 
+// Tell shows on the object what it waits for; an empty sentence takes that away.
+// It is for activities that are no waits themselves.
+func Tell(ctx context.Context, object contract.ObjectRef, sentence string) {
+	if t, ok := ctx.Value(tellerKey{}).(Teller); ok {
+		t.Tell(ctx, object, sentence)
+	}
+}
+
 // Missing joins the names of what is not ready yet: "a, b and 3 more".
 func Missing(names []string, most int) string {
 	if len(names) <= most {

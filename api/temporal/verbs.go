@@ -39,10 +39,16 @@ type VerbReply struct {
 	Text string `json:"text"`
 }
 
-// Updates that a Network's object workflow serves to operations.
+// What a Network's object workflow serves to operations.
 const (
-	// UpdateAcquire returns when the lease or lock is granted.
+	// UpdateAcquire asks for a lease or lock. It is answered at once: granted, or
+	// with a place in the queue.
 	UpdateAcquire = "acquire"
-	// UpdateRelease gives it back, or withdraws a request that waits.
+	// SignalRelease gives it back, or withdraws a request that waits. It is a
+	// signal because a workflow refuses updates when ten of them are under way:
+	// whoever has something to give back must never be refused.
+	SignalRelease = "release"
+	// UpdateRelease is SignalRelease as an update, as operations sent it that
+	// began on an earlier version.
 	UpdateRelease = "release"
 )

@@ -3,15 +3,9 @@
 package deploys
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -39,19 +33,9 @@ const (
 // startTemporal runs a Temporal server in memory.
 func startTemporal(t *testing.T) sdk.Client {
 	t.Helper()
-	cmd := exec.Command(filepath.Join(stack.Root(), "bin", "temporaldev"), "--headless", "--namespace", "infra")
-	cmd.Stderr, cmd.SysProcAttr = os.Stderr, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	out, err := cmd.StdoutPipe()
+	c, stop, err := stack.StartTemporal()
 	require.NoError(t, err)
-	require.NoError(t, cmd.Start(), "make build makes it")
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	line, err := bufio.NewReader(out).ReadBytes('\n')
-	require.NoError(t, err)
-	var told struct{ Address string }
-	require.NoError(t, json.Unmarshal(line, &told))
-	c, err := sdk.Dial(sdk.Options{HostPort: told.Address, Namespace: "infra", Logger: slog.New(slog.DiscardHandler)})
-	require.NoError(t, err)
-	t.Cleanup(c.Close)
+	t.Cleanup(stop)
 	return c
 }
 

@@ -69,8 +69,7 @@ func (c *cluster) preflight(ctx workflow.Context) error {
 }
 
 func (c *cluster) acquireLease(ctx workflow.Context) error {
-	_, err := lifecycle.Do(ctx, contract.AcquireLease, lifecycle.Lease(c.in, c.plan.Network))
-	return err
+	return lifecycle.Acquire(ctx, lifecycle.Lease(c.in, c.plan.Network))
 }
 
 func (c *cluster) fetchConfig(ctx workflow.Context) error {

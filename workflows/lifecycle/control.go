@@ -35,6 +35,8 @@ const (
 	// one has its name. A deletion that knows what exists goes on all the same:
 	// nobody else will remove it. Everything else stops.
 	doGone = "gone"
+	// doGranted: a keeper says that the turn of a request for a lease has come.
+	doGranted = "granted"
 )
 
 // listen serves the object workflow's signals, and the update verb for people
@@ -92,6 +94,8 @@ func (o *operation) steer(c control) {
 		o.in.By = c.By
 	}
 	switch c.Do {
+	case doGranted:
+		o.turns++
 	case doWake, temporal.VerbRetry:
 		o.newest = max(o.newest, c.Generation)
 		o.wakes++

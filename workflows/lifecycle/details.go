@@ -44,6 +44,9 @@ func markdown(in Input, op v1.OperationStatus, last *v1.LastError, docs map[stri
 		fmt.Fprintf(&b, "**%s** after %s.\n\n", op.State, took(op.StartedAt, op.FinishedAt.Time))
 	case op.Step != "":
 		fmt.Fprintf(&b, "Waits for **%s**: %s. The pending activity's heartbeat says how far it is.\n\n", op.Step, docs[op.Step])
+		if op.WaitingFor != "" {
+			fmt.Fprintf(&b, "It is %s.\n\n", op.WaitingFor)
+		}
 	}
 	b.WriteString("| | step | what | took |\n|---|---|---|---|\n")
 	for _, s := range op.Steps {

@@ -32,10 +32,7 @@ func Do[In, Out any](ctx workflow.Context, a contract.Activity[In, Out], in In) 
 		}
 	}
 	if a.Wait {
-		op.waited[s.Name] = true
-		if op.untold {
-			op.publish(ctx, false)
-		}
+		op.aboutToWait(ctx, s)
 	}
 	o := workflow.ActivityOptions{
 		TaskQueue:           contract.QueueInfra,

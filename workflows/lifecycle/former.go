@@ -28,6 +28,14 @@ func former(ctx workflow.Context, r *running) (identity string, is bool) {
 	return of.identity, true
 }
 
+// errUnknown is how the wait for an operation ends that Temporal does not know.
+// Whatever it has made exists, so it is begun again.
+var errUnknown = errors.New("Temporal no longer knows it")
+
+func forgotten(ctx workflow.Context, r *running) bool {
+	return ctx.Err() == nil && errors.Is(r.ended.Get(ctx, nil), errUnknown)
+}
+
 // outlive stops the operation of a former object and waits for its end. This
 // object's own operation gets the next number. A restored status that calls the
 // former one active is closed.

@@ -14,6 +14,8 @@ import (
 type leases struct {
 	Granted []contract.Lease `json:"granted,omitempty"`
 	Waiting []contract.Lease `json:"waiting,omitempty"`
+
+	turns []contract.Lease // granted to who waited, and who has not been told yet
 }
 
 // acquire grants the request, or queues it. Asking again changes nothing, but
@@ -23,21 +25,46 @@ func (l *leases) acquire(in contract.LeaseRequest, now metav1.Time) (granted boo
 		takeOver(&l.Granted[at], in)
 		return true
 	}
-	one := contract.Lease{Name: in.Name, Holder: in.Holder, Shared: in.Shared, Since: now}
+	one := contract.Lease{Name: in.Name, Holder: in.Holder, Shared: in.Shared, Since: now, Waiter: in.Waiter}
 	if at := find(l.Waiting, in); at >= 0 {
 		takeOver(&l.Waiting[at], in)
 	} else {
 		l.Waiting = append(l.Waiting, one)
 	}
 	l.grant(now)
-	return find(l.Granted, in) >= 0
+	l.turns = slices.DeleteFunc(l.turns, func(one contract.Lease) bool { return find([]contract.Lease{one}, in) >= 0 })
+	return l.holds(in)
+}
+
+// answer says where a request stands.
+func (l *leases) answer(in contract.LeaseRequest) (a contract.LeaseAnswer) {
+	if l.holds(in) {
+		return a
+	}
+	for _, one := range l.Waiting {
+		if one.Name != in.Name {
+			continue
+		}
+		a.Place++
+		if one.Holder.UID == in.Holder.UID {
+			break
+		}
+		a.Behind = one.Holder.Object.Kind + " " + one.Holder.Object.Name
+	}
+	for _, one := range l.Granted {
+		if one.Name == in.Name {
+			a.Holds = one.Holder.Object.Kind + " " + one.Holder.Object.Name
+			break
+		}
+	}
+	return a
 }
 
 // takeOver gives a lease to the object's operation that asks; but not back to
 // an earlier one, whose question was on its way for long.
 func takeOver(have *contract.Lease, in contract.LeaseRequest) {
 	if !temporal.LaterOperation(have.Holder.Operation, in.Holder.Operation) {
-		have.Holder.Operation = in.Holder.Operation
+		have.Holder.Operation, have.Waiter = in.Holder.Operation, in.Waiter
 	}
 }
 
@@ -55,10 +82,11 @@ func (l *leases) release(in contract.LeaseRequest, now metav1.Time) {
 }
 
 // withdraw takes a request away that still waits; what is granted stays.
-func (l *leases) withdraw(in contract.LeaseRequest) {
+func (l *leases) withdraw(in contract.LeaseRequest, now metav1.Time) {
 	if at := find(l.Waiting, in); at >= 0 && !temporal.LaterOperation(l.Waiting[at].Holder.Operation, in.Holder.Operation) {
 		l.Waiting = slices.Delete(l.Waiting, at, at+1)
 	}
+	l.grant(now) // an exclusive one may have stood before shared ones
 }
 
 // holds says whether the request is granted.
@@ -74,7 +102,7 @@ func (l *leases) grant(now metav1.Time) {
 			return false
 		}
 		w.Since = now
-		l.Granted = append(l.Granted, w)
+		l.Granted, l.turns = append(l.Granted, w), append(l.turns, w)
 		return true
 	})
 }

@@ -94,7 +94,7 @@ func TestLeasesLateRelease(t *testing.T) {
 	l.release(first, now)
 	assert.True(t, l.acquire(first, now), "who asks late")
 	assert.Equal(t, second.Holder.Operation, l.Granted[0].Holder.Operation, "does not get it back")
-	l.withdraw(first)
+	l.withdraw(first, now)
 	l.release(first, now)
 	assert.False(t, l.acquire(other, now), "it is held")
 	l.release(second, now)

@@ -13,9 +13,22 @@ import (
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 )
 
-// restAfter is the number of history events from which an object workflow
-// that has nothing to do continues as new.
-const restAfter = 10
+// Numbers of history events from which an object workflow that has nothing to do
+// continues as new.
+const (
+	// afterWork is for a run in which an operation ran: the object rests with a
+	// clean history.
+	afterWork = 10
+	// atRest is for a run that has only been woken by resyncs. One adds 5 events,
+	// of about 3 KB in all, so at one every 10 minutes a run lasts 16 hours: each
+	// run that ends is kept for the namespace's retention time. On the other side
+	// stands what a worker that starts anew has to read, once, for an object that
+	// is woken: 300 KB.
+	atRest = 500
+	// atRestSize, in bytes, is for objects of which a look says much, as of a
+	// Network with many leases.
+	atRestSize = 512 << 10
+)
 
 // ObjectInput is the argument of an object workflow; api/temporal.Object is
 // what the bridge sends.
@@ -50,11 +63,16 @@ type object struct {
 	changed workflow.ReceiveChannel
 	news    workflow.ReceiveChannel
 
-	requests []*request // verbs that wait for an answer
-	asked    string     // retry or reconcile, granted while no operation ran
-	by       string     // who asked
-	leased   bool       // a lease that status shows was granted or given back
-	gone     bool       // the object exists no more
+	requests []*request              // verbs that wait for an answer
+	asked    string                  // retry or reconcile, granted while no operation ran
+	by       string                  // who asked
+	leased   bool                    // a lease that status shows was granted or given back
+	releases workflow.ReceiveChannel // of a keeper
+	early    []contract.LeaseRequest // given back before status was read
+	calling  int                     // turns that are being told
+	gone     bool                    // the object exists no more
+	worked   bool                    // an operation ran in this run
+	looked   time.Time               // when the last look began
 }
 
 // Object is the object workflow of the kind: look, decide, act, rest.
@@ -65,7 +83,7 @@ func (k Kind) Object(ctx workflow.Context, in ObjectInput) error {
 	}
 	for {
 		rested := o.carried.Resting
-		if long := o.rest(ctx); long || (rested && outdated(ctx)) {
+		if long := o.rest(ctx); long || o.full(ctx) || (rested && superseded(ctx) && o.idle(ctx)) {
 			return o.continueAs(ctx, o.ref.ID)
 		}
 		if ended, err := o.look(ctx); ended || err != nil {
@@ -95,7 +113,7 @@ func (o *object) look(ctx workflow.Context) (ended bool, err error) {
 	case actEnd, actYield:
 		return true, o.leave(ctx)
 	case actReplace:
-		return false, o.continueAs(ctx, s.ID)
+		return false, o.replace(ctx, s)
 	case actRun:
 		return false, o.operate(ctx, s, d.verb)
 	default:
@@ -106,7 +124,23 @@ func (o *object) look(ctx workflow.Context) (ended bool, err error) {
 // leave lets everybody know who still waits for an answer.
 func (o *object) leave(ctx workflow.Context) error {
 	o.gone = true
-	return workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) })
+	o.dismiss(ctx)
+	return workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) && o.calling == 0 })
+}
+
+// replace starts afresh for the object that has the name now. Whoever asked
+// this one has an answer first.
+func (o *object) replace(ctx workflow.Context, s contract.ObjectState) error {
+	o.dismiss(ctx)
+	for o.serve(ctx, &s, nil); !o.idle(ctx); o.serve(ctx, &s, nil) {
+		o.leased = false
+		if err := workflow.Await(ctx, func() bool {
+			return len(o.requests) > 0 || workflow.AllHandlersFinished(ctx) && o.calling == 0
+		}); err != nil {
+			return err
+		}
+	}
+	return o.continueAs(ctx, s.ID)
 }
 
 func newObject(ctx workflow.Context, k Kind, in ObjectInput) (*object, error) {
@@ -124,9 +158,12 @@ func newObject(ctx workflow.Context, k Kind, in ObjectInput) (*object, error) {
 // rest waits until there is something to look at, if the last look found
 // nothing to do. It returns true when the history should start afresh instead.
 func (o *object) rest(ctx workflow.Context) (long bool) {
-	if o.carried.Resting {
+	for o.carried.Resting {
 		_ = workflow.Await(ctx, func() bool { return o.called() || o.long(ctx) })
-		if !o.called() && ctx.Err() == nil {
+		if o.called() || ctx.Err() != nil {
+			break
+		}
+		if o.idle(ctx) {
 			return true
 		}
 	}
@@ -138,7 +175,31 @@ func (o *object) rest(ctx workflow.Context) (long bool) {
 // long says whether this run has more history than an idle object should, and
 // nothing that a continue-as-new would disturb.
 func (o *object) long(ctx workflow.Context) bool {
-	return workflow.GetInfo(ctx).GetCurrentHistoryLength() > restAfter && workflow.AllHandlersFinished(ctx)
+	i, most := workflow.GetInfo(ctx), atRest
+	if o.worked {
+		most = afterWork
+	}
+	return (i.GetCurrentHistoryLength() > most || i.GetCurrentHistorySize() > atRestSize || i.GetContinueAsNewSuggested()) && workflow.AllHandlersFinished(ctx) && o.calling == 0
+}
+
+// full says that the run must end although it is called again and again: its
+// history, or the number of its updates, comes near the server's limit. The next
+// run looks first.
+func (o *object) full(ctx workflow.Context) bool {
+	if !workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
+		return false
+	}
+	o.handOver(ctx)
+	o.leased = false
+	return o.idle(ctx)
+}
+
+// idle says that the run may end right now: nobody waits for an answer, and
+// nothing is under way that its end would lose. What has come meanwhile is taken
+// in first. Nothing may block between this and the end.
+func (o *object) idle(ctx workflow.Context) bool {
+	o.handOver(ctx)
+	return o.calling == 0 && len(o.requests) == 0 && !o.leased && workflow.AllHandlersFinished(ctx)
 }
 
 // drain takes all waiting signals: one look answers them all.
@@ -182,6 +243,7 @@ func (o *object) continueAs(ctx workflow.Context, id string) error {
 // holders that are no more end here.
 func (o *object) read(ctx workflow.Context) (contract.ObjectState, error) {
 	holders := o.carried.Leases.holders()
+	o.looked = workflow.Now(ctx)
 	s, err := readSurely(ctx, contract.ReadObjectInput{Ref: o.ref, Live: true, Brief: true, Holders: holders})
 	if err == nil {
 		o.sweep(ctx, s, holders)

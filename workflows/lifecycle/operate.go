@@ -47,6 +47,7 @@ func (o *object) operate(ctx workflow.Context, s contract.ObjectState, verb Verb
 		in.Previous = s.Operation.ID
 	}
 	o.tellState(ctx, s, in)
+	o.worked = true
 	r := o.resume(ctx, s, in)
 	if r == nil {
 		var err error
@@ -61,7 +62,7 @@ func (o *object) operate(ctx workflow.Context, s contract.ObjectState, verb Verb
 		o.asked, o.by = asked, by
 		return o.outlive(ctx, r, identity)
 	}
-	if o.lost(ctx, r) {
+	if o.lost(ctx, r) && !forgotten(ctx, r) {
 		// Terminated, or reset: then it goes on under the same id.
 		r.ended = o.attach(ctx, r.id, "")
 		if over, err := o.watch(ctx, r); !over {
@@ -189,6 +190,8 @@ func (o *object) attach(ctx workflow.Context, id, uid string) workflow.Future {
 			set.SetError(err)
 		case end.Former:
 			set.SetError(&formerError{identity: end.Identity})
+		case end.Unknown:
+			set.SetError(errUnknown)
 		case end.Cancelled:
 			set.SetError(workflow.ErrCanceled)
 		case end.Failure != "":
@@ -235,7 +238,7 @@ func (o *object) finish(ctx workflow.Context, r *running) error {
 		o.carried.Resting = ok && !o.drain()
 	case err == nil, s.Deleting && r.in.Verb != Delete:
 		// Superseded, deleted or preempted: the next look says what is due.
-	case preempted(s):
+	case preempted(s), errors.Is(err, errUnknown):
 	case sdk.IsCanceledError(err):
 		o.tell(ctx, s, v1.PhaseFailed, s.ObservedGeneration, o.ready(ctx, s.Generation, false, "Cancelled", r.in.Title()+" was cancelled: "+again(r.in.Verb)))
 	default:
@@ -259,9 +262,13 @@ func (o *object) closeReport(ctx workflow.Context, s contract.ObjectState, r *ru
 	case ended != nil:
 		state, why = v1.OperationFailed, cause(ended)
 	}
-	reason := string(state)
-	if of != nil { // nobody has to ask for this object's own
+	reason, event := string(state), string(r.in.Verb)+string(state)
+	switch {
+	case of != nil: // nobody has to ask for this object's own
 		reason, why = reasonSuperseded, of.Error()
+	case errors.Is(ended, errUnknown): // nor for what nobody has ended
+		state, reason, event = v1.OperationCancelled, reasonSuperseded, "OperationLost"
+		why = ended.Error() + ", as when it has lost its data; it begins again, and goes on from what exists"
 	}
 	known := s.Operation != nil && s.Operation.ID == r.id
 	if known && !s.Operation.Active() || !known && ended == nil {
@@ -280,7 +287,7 @@ func (o *object) closeReport(ctx workflow.Context, s contract.ObjectState, r *ru
 	rep := contract.OperationReport{Ref: o.ref, UID: s.UID, Operation: op, Resources: s.Resources, Details: s.Details,
 		Conditions: withCondition(s.Conditions, metav1.Condition{Type: v1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: reason,
 			Message: why, ObservedGeneration: r.in.Generation, LastTransitionTime: at}),
-		Events: []contract.Event{{Key: r.id + "/ended", Warning: state != v1.OperationSucceeded, Reason: op.Type + string(state),
+		Events: []contract.Event{{Key: r.id + "/ended", Warning: state != v1.OperationSucceeded, Reason: event,
 			Message: "the operation " + r.id + " ended: " + why}}}
 	if _, err = must(ctx, contract.ApplyOperationStatus, rep); err != nil && !sdk.IsCanceledError(err) {
 		workflow.GetLogger(ctx).Error("end of an operation not told, trying again in a minute", "object", o.ref.String(), "error", err)

@@ -29,6 +29,7 @@ type operation struct {
 	untold bool            // a step has begun since
 
 	wakes  int   // a counter, since several steps may be stalled at once
+	turns  int   // how often a keeper has said that a lease is granted
 	newest int64 // generation of the newest wake
 	paused bool  // as the object's workflow says, which starts none for a paused object
 	minted bool  // see contract.ObjectState

@@ -2,8 +2,6 @@ package lifecycle
 
 import (
 	"fmt"
-	"strings"
-	"time"
 
 	"go.temporal.io/sdk/workflow"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,7 +9,6 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	"github.com/tidbcloud/infra-orchestrator/api/temporal"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
-	"github.com/tidbcloud/infra-orchestrator/faults"
 )
 
 // request is a verb that waits for its answer.
@@ -33,10 +30,7 @@ func (o *object) handle(ctx workflow.Context) error {
 	if err != nil || !o.kind.Keeper {
 		return err
 	}
-	if err := workflow.SetUpdateHandler(ctx, temporal.UpdateAcquire, o.onAcquire); err != nil {
-		return err
-	}
-	return workflow.SetUpdateHandler(ctx, temporal.UpdateRelease, o.onRelease)
+	return o.keep(ctx)
 }
 
 // onVerb lets the main loop answer, which sees the object as it is.
@@ -128,81 +122,6 @@ func verbEvent(ctx workflow.Context, req temporal.VerbRequest, reply, refused st
 		e.Warning, e.Reason, e.Message = true, "VerbRefused", fmt.Sprintf("%s asked for %q: refused, %s", by, req.Verb, refused)
 	}
 	return e
-}
-
-// sweepEvery is how often the queue of a lock looks for holders that are no
-// more. Without a queue there is no timer.
-const sweepEvery = time.Minute
-
-// onAcquire returns when the lease is granted.
-func (o *object) onAcquire(ctx workflow.Context, in contract.LeaseRequest) error {
-	l := &o.carried.Leases
-	if l.acquire(in, now(ctx)) {
-		o.leased = o.leased || in.Name == contract.LeaseRunning
-		return nil
-	}
-	for !l.holds(in) {
-		ended := func() bool { return o.gone || l.holds(in) || find(l.Waiting, in) < 0 }
-		if _, err := workflow.AwaitWithTimeout(ctx, sweepEvery, ended); err != nil {
-			return err
-		}
-		if o.gone || (!l.holds(in) && find(l.Waiting, in) < 0) {
-			return faults.ToTemporal(faults.New(faults.Transient, "Withdrawn", o.ref.String(), "the request for %q was withdrawn, or its keeper is gone", in.Name))
-		}
-		if !l.holds(in) {
-			if _, err := o.read(ctx); err != nil { // which sweeps
-				return err
-			}
-		}
-	}
-	o.leased = o.leased || in.Name == contract.LeaseRunning
-	return nil
-}
-
-func (o *object) onRelease(ctx workflow.Context, in contract.LeaseRequest) error {
-	if in.Withdraw {
-		o.carried.Leases.withdraw(in)
-		return nil
-	}
-	o.carried.Leases.release(in, now(ctx))
-	o.leased = o.leased || in.Name == contract.LeaseRunning
-	return nil
-}
-
-// sweep ends what vanished holders held; and after this workflow was ended by
-// hand it takes the leases over from status, where its predecessor wrote them.
-func (o *object) sweep(ctx workflow.Context, s contract.ObjectState, asked []contract.Holder) {
-	if gone := o.carried.Leases.sweep(s.Vanished, asked, now(ctx)); len(gone) > 0 {
-		o.leased = true
-		workflow.GetLogger(ctx).Info("leases ended, their holders are no more", "object", o.ref.String(), "leases", strings.Join(gone, ", "))
-	}
-	if o.carried.UID != "" || s.UID == "" {
-		return
-	}
-	for _, one := range s.Leases {
-		part := strings.SplitN(one.Holder, "/", 3)
-		if len(part) != 3 {
-			continue
-		}
-		o.carried.Leases.acquire(contract.LeaseRequest{Name: contract.LeaseRunning, Shared: true, Holder: contract.Holder{
-			Object: contract.ObjectRef{Kind: part[0], Namespace: o.ref.Namespace, Name: part[1]}, UID: part[2]}}, one.Since)
-	}
-}
-
-// kept is what a keeper's status shows.
-func (o *object) kept(s contract.ObjectState) (*v1.NetworkClusters, []v1.Lease) {
-	clusters := &v1.NetworkClusters{Total: s.Users}
-	var list []v1.Lease
-	for _, one := range o.carried.Leases.Granted {
-		if one.Name != contract.LeaseRunning {
-			continue
-		}
-		list = append(list, v1.Lease{Holder: one.Holder.String(), Purpose: "Running", Since: one.Since})
-		if one.Holder.Object.Kind == v1.KindCluster {
-			clusters.Running++
-		}
-	}
-	return clusters, list
 }
 
 func now(ctx workflow.Context) metav1.Time { return metav1.NewTime(workflow.Now(ctx)) }

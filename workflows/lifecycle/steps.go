@@ -82,38 +82,6 @@ func retainSteps(in Input, whom string) []Step {
 	}
 }
 
-// WithLock runs do while the keeper's lock is held by this operation, so that
-// no other operation does the like at the same time. What do does must be right
-// without it, too: a lock can be lost with its keeper's workflow.
-func WithLock(ctx workflow.Context, keeper contract.ObjectRef, name string, do func(workflow.Context) error) error {
-	o := operationOf(ctx)
-	in := contract.LeaseRequest{Keeper: keeper, Name: name, Holder: contract.Holder{
-		Object: o.in.Object, UID: o.in.UID, Operation: o.report.Operation.ID}}
-	if err := o.hold(ctx, stepOf(ctx)); err != nil {
-		return err
-	}
-	// A pause that comes now waits until the lock is given back: whoever holds
-	// one for days holds up everybody else's changes.
-	ctx = workflow.WithValue(ctx, lockedKey, true)
-	_, err := Do(ctx, contract.AcquireLease, in)
-	if err == nil {
-		err = do(ctx)
-	}
-	// Also when it was not granted: the answer may be what was lost.
-	back, _ := workflow.NewDisconnectedContext(ctx)
-	if _, rerr := Do(back, contract.ReleaseLease, in); err == nil {
-		err = rerr
-	}
-	return err
-}
-
-// Lease is the lease that keeps the keeper awake for as long as the object of
-// this operation has it.
-func Lease(in Input, keeper contract.ObjectRef) contract.LeaseRequest {
-	return contract.LeaseRequest{Keeper: keeper, Name: contract.LeaseRunning, Shared: true,
-		Holder: contract.Holder{Object: in.Object, UID: in.UID}}
-}
-
 // Unless skips a step's work while the condition holds; the step is still in
 // the list, done in no time.
 func Unless(condition *bool, run func(workflow.Context) error) func(workflow.Context) error {

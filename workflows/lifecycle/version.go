@@ -2,16 +2,9 @@ package lifecycle
 
 import "go.temporal.io/sdk/workflow"
 
-// outdated says that an object workflow that has rested should begin its next
-// run: another version of the workers than this run's is current, and nobody
-// waits for an answer of this run.
-func outdated(ctx workflow.Context) bool {
-	return superseded(ctx) && workflow.AllHandlersFinished(ctx)
-}
-
 // superseded says that another version of the workers than this run's is
 // current (Worker Deployment Versioning; never without it), as of the workflow
-// task that runs.
+// task that runs. An object workflow that has rested begins its next run then.
 func superseded(ctx workflow.Context) bool {
 	return workflow.GetInfo(ctx).GetTargetWorkerDeploymentVersionChanged()
 }

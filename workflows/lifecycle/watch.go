@@ -15,20 +15,21 @@ import (
 func (o *object) watch(ctx workflow.Context, r *running) (over bool, err error) {
 	for {
 		_ = workflow.Await(ctx, func() bool {
-			return r.ended.IsReady() || o.called() || o.news.Len() > 0 || r.known && outgrown(ctx)
+			return r.ended.IsReady() || o.called() || o.news.Len() > 0 || r.known && o.outgrown(ctx)
 		})
 		switch {
 		case ctx.Err() != nil:
 			return false, ctx.Err()
 		case r.ended.IsReady():
 			return true, nil
-		case r.known && outgrown(ctx) && !o.called() && o.news.Len() == 0:
+		case r.known && o.outgrown(ctx) && !o.called() && o.news.Len() == 0:
 			// Once more, since it may be ending right now.
 			s, err := o.read(ctx)
 			if err != nil {
 				return false, err
 			}
-			if r.known = knows(s, r); r.known {
+			// Unless somebody has called meanwhile.
+			if r.known = knows(s, r); r.known && !o.called() && o.news.Len() == 0 && o.idle(ctx) {
 				return false, o.continueAs(ctx, o.ref.ID)
 			}
 			continue
@@ -54,8 +55,8 @@ func knows(s contract.ObjectState, r *running) bool {
 }
 
 // outgrown says whether a run should end although its operation has not.
-func outgrown(ctx workflow.Context) bool {
-	return workflow.GetInfo(ctx).GetContinueAsNewSuggested() && workflow.AllHandlersFinished(ctx)
+func (o *object) outgrown(ctx workflow.Context) bool {
+	return workflow.GetInfo(ctx).GetContinueAsNewSuggested() && workflow.AllHandlersFinished(ctx) && o.calling == 0
 }
 
 // reconsider looks at the object again while its operation runs: verbs are

@@ -54,7 +54,12 @@ func (w *World) registerWaits(r contract.Registry) {
 		}
 		return contract.Change{}, activity.ErrResultPending // nothing ever changes
 	})
-	none(w, r, contract.AcquireLease)
+	fake(w, r, contract.AcquireLease, func(in contract.LeaseRequest) (a contract.LeaseAnswer) {
+		if w.Queue != nil {
+			a = w.Queue(in)
+		}
+		return a
+	})
 	none(w, r, contract.ReleaseLease)
 }
 

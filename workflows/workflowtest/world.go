@@ -33,6 +33,9 @@ type World struct {
 	Mended string
 	// Allocate, when set, names worker pools.
 	Allocate func(contract.AllocateWorkerPoolsInput) contract.WorkerPools
+	// Queue, when set, says where a request for a lease stands; otherwise it is
+	// granted.
+	Queue func(contract.LeaseRequest) contract.LeaseAnswer
 	// Left is what sweeps find.
 	Left []v1.Resource
 	// Swept is what the last sweep was asked.
@@ -55,6 +58,7 @@ type World struct {
 	vanished []string
 	pools    []string
 	answered chan struct{} // has an entry for each answer
+	refused  map[string]bool
 }
 
 // New returns a world with a fresh object of the kind, generation 1.
@@ -133,9 +137,22 @@ func (w *World) Vanish(uid string) {
 	w.vanished = append(w.vanished, uid)
 }
 
+// Refuse has an activity that tells or reads fail as in an outage, or work again.
+func (w *World) Refuse(activity string, refused bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.refused == nil {
+		w.refused = map[string]bool{}
+	}
+	w.refused[activity] = refused
+}
+
 func (w *World) read(_ context.Context, in contract.ReadObjectInput) (contract.ObjectState, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.refused[contract.ReadObject.Name] {
+		return contract.ObjectState{}, faults.ToTemporal(faults.New(faults.Transient, "Unavailable", in.Ref.String(), "the API server does not answer"))
+	}
 	s := w.State
 	for i, h := range in.Holders {
 		if slices.Contains(w.vanished, h.UID) {
@@ -166,7 +183,10 @@ func (w *World) answer(_ context.Context, in contract.VerbAnswer) (contract.None
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.answers = append(w.answers, in)
-	w.answered <- struct{}{}
+	select {
+	case w.answered <- struct{}{}:
+	default: // nobody waits for so many
+	}
 	if in.Consume != "" && w.State.Verb == in.Consume {
 		w.State.Verb = ""
 	}
