@@ -111,8 +111,9 @@ func requireRestricted(t *testing.T, p corev1.PodSpec) {
 func TestClusterWideRights(t *testing.T) {
 	roles, accounts := load[*rbacv1.ClusterRole](t), load[*corev1.ServiceAccount](t)
 	may := map[string][]string{ // resources and verbs, by role
-		"infra-balancer":      nil, // aggregated
-		"infra-balancer-base": {"balancers get list watch patch", "balancers/status get update", "pods get list watch", "events create patch"},
+		"infra-balancer": nil, // aggregated
+		"infra-balancer-base": {"balancers get list watch patch", "balancers/status get update", "pods get list watch",
+			"horizontalpodautoscalers list", "events create patch"},
 		"infra-balancer-apps": {
 			"deployments statefulsets replicasets get list watch",
 			"deployments/scale statefulsets/scale replicasets/scale get update",

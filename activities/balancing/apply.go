@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	"github.com/tidbcloud/infra-orchestrator/api/balancer/v1alpha1"
+	"github.com/tidbcloud/infra-orchestrator/balancing"
 	"github.com/tidbcloud/infra-orchestrator/balancing/round"
 	"github.com/tidbcloud/infra-orchestrator/faults"
 )
@@ -39,7 +39,8 @@ func (a *Activities) EnsureBalanced(ctx context.Context, ref contract.BalancerRe
 		}
 	}
 	plan, scales := a.planLive(ctx, b)
-	errs := a.write(ctx, b, plan, scales)
+	a.tellContests(b, plan)
+	errs := a.write(ctx, b, &plan, scales)
 	changed := summary(b, plan, errs)
 	if changed != "" {
 		a.Events.Event(b, corev1.EventTypeNormal, ReasonScaled, cut("replicas changed: "+changed))
@@ -48,7 +49,9 @@ func (a *Activities) EnsureBalanced(ctx context.Context, ref contract.BalancerRe
 	out := contract.BalancerOutcome{Changed: changed}
 	if !condition.OK {
 		out.Failure = cut(condition.Message)
-		a.Events.Event(b, corev1.EventTypeWarning, ReasonUnable, out.Failure)
+		if condition.Reason != string(round.TargetContested) { // which is told already
+			a.Events.Event(b, corev1.EventTypeWarning, ReasonUnable, out.Failure)
+		}
 	}
 	// Written even when the spec has changed meanwhile: the status is also the
 	// memory of which targets are held.
@@ -86,7 +89,12 @@ func (a *Activities) planLive(ctx context.Context, b *v1alpha1.Balancer) (round.
 		wg.Go(func() { scales[i] = readLive(ctx, a.Scales, targetKey{b.Namespace, t.ScaleTargetRef}) })
 	}
 	wg.Wait()
-	read := func(i int) round.Target { return scales[i].target(b.Spec.Targets[i].ScaleTargetRef) }
+	writers := a.writersOf(ctx, b, scales)
+	read := func(i int) round.Target {
+		t := scales[i].target(b.Spec.Targets[i].ScaleTargetRef)
+		t.Writer = writers[i]
+		return t
+	}
 	keys := make([]string, len(scales))
 	for i, t := range b.Spec.Targets {
 		keys[i] = keyOf(t.ScaleTargetRef)
@@ -108,13 +116,30 @@ func selectorsOf(scales []liveScale) []labels.Selector {
 	return out
 }
 
+// tellContests tells by an Event who has overruled the Balancer since the last
+// round, and when it is over.
+func (a *Activities) tellContests(b *v1alpha1.Balancer, plan round.Plan) {
+	for _, t := range plan.Targets {
+		before := contestOf(statusOfTarget(b, t.Name).Contest)
+		switch {
+		case t.Contest != nil && (before == nil || !before.Last.Equal(t.Contest.Last)):
+			a.Events.Event(b, corev1.EventTypeWarning, ReasonContested, cut(t.Contest.Sentence(t.Name)))
+		case before != nil && before.Left && (t.Contest == nil || !t.Contest.Left):
+			a.Events.Event(b, corev1.EventTypeNormal, ReasonContested, fmt.Sprintf("target %s is balanced again", t.Name))
+		}
+	}
+}
+
 // write makes all changes in their order; one that fails does not stop the next.
-func (a *Activities) write(ctx context.Context, b *v1alpha1.Balancer, plan round.Plan, scales []liveScale) map[int]error {
+func (a *Activities) write(ctx context.Context, b *v1alpha1.Balancer, plan *round.Plan, scales []liveScale) map[int]error {
 	errs := map[int]error{}
 	for _, c := range plan.Changes {
-		err := a.scale(ctx, b.Spec.Targets[c.Target].ScaleTargetRef, scales[c.Target].scale, c.From, c.To)
+		s := scales[c.Target].scale
+		err := a.scale(ctx, b, s, c)
 		if err != nil {
 			errs[c.Target] = err
+		} else {
+			plan.Written(c, string(s.UID), a.now())
 		}
 		a.Metrics.scaled(err)
 	}
@@ -124,18 +149,18 @@ func (a *Activities) write(ctx context.Context, b *v1alpha1.Balancer, plan round
 // scale sets the replicas of one target. A conflict is no reason to give up as
 // long as the number is still the one that the plan is made for: Kubernetes'
 // controllers write the status of the same object all the time.
-func (a *Activities) scale(ctx context.Context, ref autoscalingv2.CrossVersionObjectReference, s Scale, from, to int32) (err error) {
+func (a *Activities) scale(ctx context.Context, b *v1alpha1.Balancer, s Scale, c balancing.Change) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("this is a defect of the balancer, report it: %v", cause)
 		}
 	}()
 	for range writeTries {
-		if err = a.Scales.Set(ctx, s, to); err == nil || !apierrors.IsConflict(err) {
+		if err = a.Scales.Set(ctx, s, c.To, managerOf(b.Name)); err == nil || !apierrors.IsConflict(err) {
 			return err
 		}
-		now, readErr := a.Scales.Get(ctx, s.Namespace, ref)
-		if readErr != nil || now.Spec.Replicas != from {
+		now, readErr := a.Scales.Get(ctx, s.Namespace, b.Spec.Targets[c.Target].ScaleTargetRef)
+		if readErr != nil || now.Spec.Replicas != c.From {
 			return err
 		}
 		s = now
@@ -167,6 +192,9 @@ func (a *Activities) ApplyBalancerStatuses(ctx context.Context, in contract.Bala
 					return now.Status // for the next sweep, which has read its targets
 				}
 				plan := s.plan(now)
+				if plan.News {
+					return now.Status // likewise: the cache may be old
+				}
 				return statusOf(now.Status, now.Generation, plan, plan.Condition(nil), s.now)
 			}) == nil
 		})

@@ -33,10 +33,15 @@ func TestEnsureBalanced(t *testing.T) {
 	b := w.balancer(t)
 	require.Equal(t, v1alpha1.BalancerStatus{
 		Replicas: 10, Selector: "srv=web", ObservedGeneration: 1,
-		Targets: []v1alpha1.BalancerTargetStatus{{Name: "a", Desired: 3, Observed: 5, Ready: 5}, {Name: "b", Desired: 7, Observed: 5, Ready: 5}},
+		Targets: []v1alpha1.BalancerTargetStatus{
+			{Name: "a", Desired: 3, Observed: 5, Ready: 5, LastSet: b.Status.Targets[0].LastSet},
+			{Name: "b", Desired: 7, Observed: 5, Ready: 5, LastSet: b.Status.Targets[1].LastSet},
+		},
 		Conditions: []metav1.Condition{{Type: "Balancing", Status: "True", Reason: "Completed", Message: "Balancer running OK",
 			ObservedGeneration: 1, LastTransitionTime: b.Status.Conditions[0].LastTransitionTime}},
 	}, b.Status)
+	require.EqualValues(t, 7, b.Status.Targets[1].LastSet.Replicas)
+	require.EqualValues(t, "uid-default-web-b", b.Status.Targets[1].LastSet.UID)
 }
 
 // An attempt whose answer was lost did its work: the next one finds it done.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -26,6 +27,8 @@ const (
 	ReasonStatusNotUpdated = "StatusNotUpdated"
 	// ReasonScaled tells of a change.
 	ReasonScaled = "ReplicasChanged"
+	// ReasonContested tells that somebody else scales a target, or has stopped.
+	ReasonContested = "TargetContested"
 )
 
 // Component is the source of Events, as the original's.
@@ -39,6 +42,8 @@ type Activities struct {
 	Client client.Client
 	// Scales of targets, live.
 	Scales Scales
+	// Writers tells who else scales a target; nil: nobody knows.
+	Writers Writers
 	// Events about Balancers; repetitions are counted.
 	Events record.EventRecorder
 	// Metrics of sweeps, may be nil.
@@ -56,7 +61,7 @@ func (a *Activities) Register(r contract.Registry) {
 
 // AddToScheme adds all types that these activities read and write.
 func AddToScheme(s *runtime.Scheme) error {
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, v1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, autoscalingv2.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(s); err != nil {
 			return err
 		}

@@ -12,21 +12,43 @@ import (
 )
 
 // inputOf translates a Balancer and what was read for it. Status tells which
-// targets are held: those that the last round expected not to start.
+// targets are held, those that the last round expected not to start, and which
+// are contested.
 func inputOf(b *v1alpha1.Balancer, targets []round.Target, pods []round.Pod, now time.Time) round.Input {
 	in := round.Input{
 		Now: now, Spec: specOf(b), Options: optionsOf(b), Counting: countingOf(b.Spec.Policy.Fallback),
 		Selector: b.Spec.Selector, Targets: targets, Pods: pods,
 	}
 	in.Limits = limitsOf(b.Spec.Rebalancing, in.Spec.Replicas)
-	held := map[string]bool{}
+	before := make(map[string]v1alpha1.BalancerTargetStatus, len(b.Status.Targets))
 	for _, t := range b.Status.Targets {
-		held[t.Name] = t.Fallback > 0
+		before[t.Name] = t
 	}
 	for i := range in.Targets {
-		in.Targets[i].Held = held[in.Spec.Targets[i].Name]
+		t := before[in.Spec.Targets[i].Name]
+		in.Targets[i].Held, in.Targets[i].Set, in.Targets[i].Contest = t.Fallback > 0, settingOf(t.LastSet), contestOf(t.Contest)
 	}
 	return in
+}
+
+func settingOf(s *v1alpha1.TargetSetting) *round.Setting {
+	if s == nil {
+		return nil
+	}
+	return &round.Setting{Replicas: s.Replicas, Object: string(s.UID), At: s.Time.Time}
+}
+
+func contestOf(c *v1alpha1.TargetContest) *round.Contest {
+	if c == nil {
+		return nil
+	}
+	out := &round.Contest{
+		By: c.By, Autoscaler: c.Autoscaler, From: c.From, To: c.To, Times: c.Times, Last: c.LastTime.Time, Left: c.LeftAlone,
+	}
+	if c.Until != nil {
+		out.Until = c.Until.Time
+	}
+	return out
 }
 
 func specOf(b *v1alpha1.Balancer) balancing.Spec {

@@ -19,8 +19,9 @@ import (
 type snapshot struct {
 	cache   Cache
 	targets targetReader
-	keys    map[string][]string  // of targets, by namespace
-	pods    map[string]*podIndex // by namespace, made when first asked for
+	keys    map[string][]string       // of targets, by namespace
+	pods    map[string]*podIndex      // by namespace, made when first asked for
+	scalers map[string]autoscalerList // by namespace, where it matters
 	now     time.Time
 }
 
@@ -35,6 +36,7 @@ func (a *Activities) look(ctx context.Context, balancers []*v1alpha1.Balancer) *
 	ctx, cancel := context.WithTimeout(ctx, prefetchTimeout)
 	defer cancel()
 	s.targets.prefetch(ctx, a.Scales, balancers)
+	s.scalers = a.autoscalersOf(ctx, balancers)
 	return s
 }
 
@@ -48,7 +50,14 @@ func (s *snapshot) podsOf(namespace string) *podIndex {
 }
 
 func (s *snapshot) plan(b *v1alpha1.Balancer) round.Plan {
-	read := func(i int) round.Target { return s.targets.read(b.Namespace, b.Spec.Targets[i].ScaleTargetRef) }
+	read := func(i int) round.Target {
+		ref := b.Spec.Targets[i].ScaleTargetRef
+		t := s.targets.read(b.Namespace, ref)
+		if list, looked := s.scalers[b.Namespace]; looked {
+			refer(&t.Writer, list.all, list.err, ref)
+		}
+		return t
+	}
 	return planOne(b, read, s.podsOf(b.Namespace), s.now)
 }
 
@@ -85,16 +94,22 @@ func (a *Activities) consider(s *snapshot, b *v1alpha1.Balancer, out *contract.B
 	out.Looked++
 	plan := s.plan(b)
 	ref := contract.BalancerRef{Namespace: b.Namespace, Name: b.Name}
-	if plan.Failure != nil {
+	if failure := cmp.Or(plan.Failure, plan.LeftAlone()); failure != nil {
 		out.Failing++
-		a.Metrics.failed(plan.Failure.Phase)
-		a.Events.Event(b, corev1.EventTypeWarning, ReasonUnable, cut(plan.Failure.Error()))
+		a.Metrics.failed(failure.Phase)
+		// What is left alone was told when it began; repeated for days it would
+		// use up the Events that an object may have.
+		if plan.Failure != nil {
+			a.Events.Event(b, corev1.EventTypeWarning, ReasonUnable, cut(failure.Error()))
+		}
 	}
 	switch {
 	case b.Spec.Replicas == nil:
 		out.Changes = append(out.Changes, contract.BalancerChange{BalancerRef: ref, Summary: fmt.Sprintf("replicas %d", specOf(b).Replicas)})
 	case len(plan.Changes) > 0:
 		out.Changes = append(out.Changes, contract.BalancerChange{BalancerRef: ref, Summary: summary(b, plan, nil)})
+	case plan.News: // to be looked at live
+		out.Changes = append(out.Changes, contract.BalancerChange{BalancerRef: ref, Summary: "somebody else scales a target, or has stopped"})
 	case !equality.Semantic.DeepEqual(b.Status, statusOf(b.Status, b.Generation, plan, plan.Condition(nil), s.now)):
 		out.Reports = append(out.Reports, ref)
 	}

@@ -27,8 +27,8 @@ type Scales interface {
 	// Get reads the scale of an object. Errors are sentences for the condition.
 	Get(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (Scale, error)
 	// Set writes spec.replicas, unless the object has changed since it was read:
-	// that is a conflict.
-	Set(ctx context.Context, scale Scale, replicas int32) error
+	// that is a conflict. The field manager is who it is set by.
+	Set(ctx context.Context, scale Scale, replicas int32, manager string) error
 }
 
 // scaleTimeout bounds one request; an admission webhook has as long by default.
@@ -85,7 +85,7 @@ func (l LiveScales) get(ctx context.Context, m *meta.RESTMapping, namespace, nam
 }
 
 // Set implements Scales.
-func (l LiveScales) Set(ctx context.Context, scale Scale, replicas int32) error {
+func (l LiveScales) Set(ctx context.Context, scale Scale, replicas int32, manager string) error {
 	ctx, cancel := context.WithTimeout(ctx, scaleTimeout)
 	defer cancel()
 	scale.Spec.Replicas = replicas
@@ -95,7 +95,7 @@ func (l LiveScales) Set(ctx context.Context, scale Scale, replicas int32) error 
 	}
 	body := &unstructured.Unstructured{Object: raw}
 	body.SetGroupVersionKind(autoscalingv1.SchemeGroupVersion.WithKind("Scale"))
-	return l.Client.SubResource("scale").Update(ctx, object(scale.Kind, scale.Namespace, scale.Name), client.WithSubResourceBody(body))
+	return l.Client.SubResource("scale").Update(ctx, object(scale.Kind, scale.Namespace, scale.Name), client.WithSubResourceBody(body), client.FieldOwner(manager))
 }
 
 func object(kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {

@@ -1,10 +1,12 @@
 package balancing
 
 import (
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tidbcloud/infra-orchestrator/api/balancer/v1alpha1"
 	"github.com/tidbcloud/infra-orchestrator/balancing/round"
@@ -30,6 +32,12 @@ func statusOf(before v1alpha1.BalancerStatus, generation int64, plan round.Plan,
 		c.Status = metav1.ConditionTrue
 	}
 	meta.SetStatusCondition(&status.Conditions, c)
+	if !plan.Observed {
+		return status
+	}
+	if c := contestedCondition(status, plan, now); c != nil {
+		meta.SetStatusCondition(&status.Conditions, *c)
+	}
 	return status
 }
 
@@ -38,6 +46,7 @@ func targetStatuses(before []v1alpha1.BalancerTargetStatus, plan round.Plan) []v
 	for i, t := range plan.Targets {
 		out[i] = v1alpha1.BalancerTargetStatus{
 			Name: t.Name, Desired: t.Desired, Observed: t.Observed, Ready: t.Ready, Blocked: t.Blocked, Fallback: t.Fallback,
+			LastSet: lastSet(t.Set), Contest: contestStatus(t.Contest),
 		}
 		if plan.Failure == nil {
 			continue
@@ -50,6 +59,55 @@ func targetStatuses(before []v1alpha1.BalancerTargetStatus, plan round.Plan) []v
 		}
 	}
 	return out
+}
+
+func lastSet(s *round.Setting) *v1alpha1.TargetSetting {
+	if s == nil {
+		return nil
+	}
+	return &v1alpha1.TargetSetting{Replicas: s.Replicas, UID: types.UID(s.Object), Time: metav1.NewTime(s.At)}
+}
+
+func contestStatus(c *round.Contest) *v1alpha1.TargetContest {
+	if c == nil {
+		return nil
+	}
+	out := &v1alpha1.TargetContest{
+		By: c.By, Autoscaler: c.Autoscaler, From: c.From, To: c.To, Times: c.Times, LastTime: metav1.NewTime(c.Last), LeftAlone: c.Left,
+	}
+	if !c.Until.IsZero() {
+		until := metav1.NewTime(c.Until)
+		out.Until = &until
+	}
+	return out
+}
+
+// contestedCondition tells of others who scale targets; nil as long as nobody
+// ever did.
+func contestedCondition(status v1alpha1.BalancerStatus, plan round.Plan, now time.Time) *metav1.Condition {
+	c := &metav1.Condition{
+		Type: v1alpha1.ConditionContested, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonSettled,
+		Message: "Nobody else scales a target", ObservedGeneration: status.ObservedGeneration, LastTransitionTime: metav1.NewTime(now),
+	}
+	var told []string
+	for _, t := range plan.Targets {
+		if t.Contest == nil {
+			continue
+		}
+		if c.Reason != v1alpha1.ReasonLeftAlone {
+			c.Reason = v1alpha1.ReasonOverruled
+		}
+		if t.Contest.Left {
+			c.Reason = v1alpha1.ReasonLeftAlone
+		}
+		told = append(told, t.Contest.Sentence(t.Name))
+	}
+	if len(told) > 0 {
+		c.Status, c.Message = metav1.ConditionTrue, cut(strings.Join(told, ". "))
+	} else if meta.FindStatusCondition(status.Conditions, c.Type) == nil {
+		return nil
+	}
+	return c
 }
 
 // maxMessage bounds the condition and Events, whose messages have 1,024 bytes.

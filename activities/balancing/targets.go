@@ -105,7 +105,7 @@ func (l liveScale) target(ref autoscalingv2.CrossVersionObjectReference) round.T
 	kind := l.scale.Kind.GroupKind()
 	return round.Target{
 		Replicas: l.scale.Spec.Replicas, Selector: l.scale.Status.Selector, Owner: key(kind, ref.Name),
-		Ordered: isCached(kind) && kind.Kind == kindStatefulSet,
+		Ordered: isCached(kind) && kind.Kind == kindStatefulSet, Object: string(l.scale.UID),
 	}
 }
 
@@ -117,7 +117,7 @@ func (r *targetReader) cached(namespace string, ref autoscalingv2.CrossVersionOb
 		return round.Target{}, false
 	}
 	kind := groupKind(ref.APIVersion, ref.Kind)
-	t := round.Target{Owner: key(kind, ref.Name), Ordered: kind.Kind == kindStatefulSet}
+	t := round.Target{Owner: key(kind, ref.Name), Ordered: kind.Kind == kindStatefulSet, Object: string(o.GetUID())}
 	switch w := o.(type) {
 	case *appsv1.Deployment:
 		t.Replicas, t.Selector = replicasOf(w.Spec.Replicas), selectorOf(w.Spec.Selector)

@@ -2,6 +2,7 @@ package balancing
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -118,6 +119,11 @@ type memoryScales struct {
 	get    func(name string) error
 	set    func(name string, attempt int) error
 	sets   map[string]int
+	// managers is who wrote each scale last; others write by it, too.
+	managers map[string]string
+	scalers  []autoscalingv2.HorizontalPodAutoscaler
+	lists    int // of autoscalers
+	unlisted error
 }
 
 func (m *memoryScales) Get(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (Scale, error) {
@@ -140,7 +146,7 @@ func (m *memoryScales) Get(ctx context.Context, namespace string, ref autoscalin
 	return s, nil
 }
 
-func (m *memoryScales) Set(_ context.Context, s Scale, replicas int32) error {
+func (m *memoryScales) Set(_ context.Context, s Scale, replicas int32, manager string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.sets[s.Name]++
@@ -150,6 +156,7 @@ func (m *memoryScales) Set(_ context.Context, s Scale, replicas int32) error {
 		}
 	}
 	m.writes = append(m.writes, fmt.Sprintf("%s %d", s.Name, replicas))
+	m.managers[s.Namespace+"/"+s.Name] = manager
 	s.Spec.Replicas = replicas
 	m.scales[s.Namespace+"/"+s.Name] = s
 	return nil
@@ -157,8 +164,27 @@ func (m *memoryScales) Set(_ context.Context, s Scale, replicas int32) error {
 
 func (m *memoryScales) add(kind schema.GroupVersionKind, namespace, name, app string, replicas int32) {
 	s := Scale{Kind: kind}
-	s.Namespace, s.Name, s.Spec.Replicas, s.Status.Selector = namespace, name, replicas, "app="+app
+	s.ObjectMeta, s.Spec.Replicas, s.Status.Selector = named(namespace, name), replicas, "app="+app
 	m.scales[namespace+"/"+name] = s
+}
+
+// Managers implements Writers.
+func (m *memoryScales) Managers(_ context.Context, s Scale) ([]metav1.ManagedFieldsEntry, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	by := m.managers[s.Namespace+"/"+s.Name]
+	if by == "" {
+		return nil, errors.New("forbidden")
+	}
+	return []metav1.ManagedFieldsEntry{{Manager: by, Operation: "Update", Subresource: "scale", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`)}}, nil
+}
+
+// Autoscalers implements Writers.
+func (m *memoryScales) Autoscalers(context.Context, string) ([]autoscalingv2.HorizontalPodAutoscaler, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.lists++
+	return m.scalers, m.unlisted
 }
 
 var conflict = apierrors.NewConflict(schema.GroupResource{Resource: "deployments"}, "a", nil)
@@ -170,6 +196,7 @@ type world struct {
 	scales *memoryScales
 	client client.Client
 	events *record.FakeRecorder
+	at     time.Time // now
 	// status fails writes of the status.
 	status func(attempt int) error
 	writes int // of statuses
@@ -179,7 +206,7 @@ type world struct {
 // web-b of n and m replicas, all ready. change changes the Balancer.
 func newWorld(t *testing.T, replicas, n, m int32, change func(*v1alpha1.Balancer)) *world {
 	t.Helper()
-	w := &world{cache: newMemoryCache(), scales: &memoryScales{scales: map[string]Scale{}, sets: map[string]int{}}, events: record.NewFakeRecorder(100)}
+	w := &world{at: start, cache: newMemoryCache(), scales: &memoryScales{scales: map[string]Scale{}, sets: map[string]int{}, managers: map[string]string{}}, events: record.NewFakeRecorder(100_000)}
 	b := web("default", replicas)
 	if change != nil {
 		change(b)
@@ -201,7 +228,7 @@ func newWorld(t *testing.T, replicas, n, m int32, change func(*v1alpha1.Balancer
 			return c.SubResource(sub).Update(ctx, o, opts...)
 		},
 	}).Build()
-	w.Activities = &Activities{Cache: w.cache, Client: w.client, Scales: w.scales, Events: w.events, Now: func() time.Time { return start }}
+	w.Activities = &Activities{Cache: w.cache, Client: w.client, Scales: w.scales, Writers: w.scales, Events: w.events, Now: func() time.Time { return w.at }}
 	w.sync(t)
 	return w
 }

@@ -3,11 +3,13 @@ package round
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Phase is the part of a round that failed; it is the reason of the condition. The first five are the original's.
+// Phase is the part of a round that failed; it is the reason of the condition. Those of the original are ScaleSubresourcePolling to
+// PodLabelsChecking, ApplyingBalancerPolicy and ReplicaCountSetting.
 type Phase string
 
 // Phases, in the order of a round.
@@ -18,6 +20,7 @@ const (
 	SpecValidation          Phase = "SpecValidation"
 	ApplyingBalancerPolicy  Phase = "ApplyingBalancerPolicy"
 	ReplicaCountSetting     Phase = "ReplicaCountSetting"
+	TargetContested         Phase = "TargetContested"
 	Internal                Phase = "Internal"
 )
 
@@ -56,10 +59,27 @@ func (p Plan) Condition(writeErrors map[int]error) Condition {
 			failure = &Failure{Phase: ReplicaCountSetting, Err: err}
 		}
 	}
+	if failure == nil {
+		failure = p.LeftAlone()
+	}
 	if failure != nil {
 		return Condition{Reason: string(failure.Phase), Message: failure.Error()}
 	}
 	return Condition{OK: true, Reason: ReasonCompleted, Message: MessageCompleted}
+}
+
+// LeftAlone is the failure to balance targets that are left to somebody else who scales them; nil if there is none.
+func (p Plan) LeftAlone() *Failure {
+	var all []string
+	for _, t := range p.Targets {
+		if t.Contest != nil && t.Contest.Left {
+			all = append(all, t.Contest.Sentence(t.Name))
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return &Failure{Phase: TargetContested, Err: errors.New(strings.Join(all, ". "))}
 }
 
 var errIncorrectSelector = errors.New("incorrect selector")

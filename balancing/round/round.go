@@ -49,6 +49,13 @@ type Target struct {
 	Ordered bool
 	// Held tells that the last round's plan had Fallback > 0 for this target; keep it in the status.
 	Held bool
+	// Object is the UID of the object.
+	Object string
+	// Set and Contest are what the last round's plan had for this target; keep them in the status.
+	Set     *Setting
+	Contest *Contest
+	// Writer is who wrote Replicas.
+	Writer Writer
 }
 
 // Pod is a pod of the Balancer's namespace.
@@ -74,6 +81,9 @@ type Plan struct {
 	Selector string
 	// Targets is the status of each target, by index of Spec.Targets; nil if the pods could not be counted.
 	Targets []TargetStatus
+	// News tells that Set or Contest of a target are others than before. What was read from a cache may be old, so
+	// that only a round over live scales may say so in the status.
+	News bool
 	// Missing and Overflow are those of the placement.
 	Missing, Overflow int32
 }
@@ -85,6 +95,9 @@ type TargetStatus struct {
 	Desired, Fallback int32
 	// Observed, Ready and Blocked are numbers of pods.
 	Observed, Ready, Blocked int32
+	// Set is what the Balancer wrote last, and still stands; Contest tells of somebody else who scales the target.
+	Set     *Setting
+	Contest *Contest
 }
 
 // Make computes the plan of a round.
@@ -108,7 +121,7 @@ func Make(in Input) (plan Plan) {
 		plan.Failure = failure
 		return plan
 	}
-	plan.observed(in.Spec, summaries)
+	plan.observed(in, summaries)
 	return plan.decide(in, summaries)
 }
 
@@ -146,14 +159,15 @@ func count(in Input, balancer labels.Selector) ([]balancing.Summary, *Failure) {
 	return summaries, nil
 }
 
-func (p *Plan) observed(spec balancing.Spec, summaries []balancing.Summary) {
+func (p *Plan) observed(in Input, summaries []balancing.Summary) {
 	p.Observed = true
 	p.Targets = make([]TargetStatus, len(summaries))
 	var total int64
 	for i, s := range summaries {
 		total += int64(s.Total)
 		p.Targets[i] = TargetStatus{
-			Name: spec.Targets[i].Name, Desired: s.Desired, Observed: s.Total, Ready: s.Ready, Blocked: s.Blocked,
+			Name: in.Spec.Targets[i].Name, Desired: s.Desired, Observed: s.Total, Ready: s.Ready, Blocked: s.Blocked,
+			Set: in.Targets[i].Set, Contest: in.Targets[i].Contest,
 		}
 	}
 	p.Replicas = int32(min(total, math.MaxInt32))
@@ -177,7 +191,8 @@ func (p Plan) decide(in Input, summaries []balancing.Summary) Plan {
 	for i := range p.Targets {
 		p.Targets[i].Desired, p.Targets[i].Fallback = placement.Replicas[i], placement.Fallback[i]
 	}
-	p.Changes = balancing.Step(placement.Replicas, wanted, summaries, in.Limits)
+	goal, wanted := p.contest(in, placement.Replicas, wanted)
+	p.Changes = balancing.Step(goal, wanted, summaries, in.Limits)
 	return p
 }
 

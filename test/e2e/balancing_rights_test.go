@@ -173,7 +173,7 @@ func (s *shop) appsMayBeScaled(ctx context.Context, acts *balancing.Activities) 
 		eventually(s.t, 30*time.Second, r.Kind+" may be scaled", func() error {
 			scale, err := acts.Scales.Get(ctx, s.namespace, r)
 			if err == nil {
-				err = acts.Scales.Set(ctx, scale, scale.Spec.Replicas)
+				err = acts.Scales.Set(ctx, scale, scale.Spec.Replicas, "rights")
 			}
 			return err
 		})

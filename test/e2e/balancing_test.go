@@ -37,6 +37,7 @@ func TestBalancing(t *testing.T) {
 			"a blocked target falls back and recovers": fallsBack,
 			"an order flipped in steps":                flipped,
 			"a target that does not exist":             brokenTarget,
+			"an autoscaler on a target":                contested,
 			"the shipped roles, and any other kind":    rights,
 		} {
 			t.Run(name, func(t *testing.T) {

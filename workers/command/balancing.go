@@ -67,7 +67,7 @@ func newBalancer(kubeconfig string) (*balancer, error) {
 	}
 	b.events, b.sink = record.NewBroadcaster(), &typedcorev1.EventSinkImpl{Interface: core.Events("")}
 	b.activities = &balancing.Activities{
-		Cache: b.cache, Client: live, Scales: balancing.LiveScales{Client: live}, Metrics: m,
+		Cache: b.cache, Client: live, Scales: balancing.LiveScales{Client: live}, Writers: balancing.LiveWriters{Client: live}, Metrics: m,
 		Events: b.events.NewRecorder(scheme, corev1.EventSource{Component: balancing.Component}),
 	}
 	return b, nil

@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -197,13 +198,28 @@ type Rebalancing struct {
 // the last round.
 const ConditionBalancing = "Balancing"
 
+// ConditionContested is the type of the condition that tells of somebody else
+// who scales a target. It is there once somebody did.
+const ConditionContested = "Contested"
+
+// Reasons of condition Contested.
+const (
+	// ReasonOverruled: a target was scaled by somebody else, and set back.
+	ReasonOverruled = "Overruled"
+	// ReasonLeftAlone: it happened too often, and the target is left alone.
+	ReasonLeftAlone = "LeftAlone"
+	// ReasonSettled: it is over.
+	ReasonSettled = "Settled"
+)
+
 // BalancerStatus tells what is.
 type BalancerStatus struct {
 	// Replicas is the number of pods of all targets, started or not.
 	Replicas int32 `json:"replicas"`
 	// Selector is spec.selector as text, for autoscalers.
 	Selector string `json:"selector"`
-	// Conditions holds the condition Balancing.
+	// Conditions holds the condition Balancing, and Contested once somebody else
+	// has scaled a target.
 	// +optional
 	// +listType=atomic
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
@@ -241,4 +257,48 @@ type BalancerTargetStatus struct {
 	// to the next: it ends when the replicas are ready.
 	// +optional
 	Fallback int32 `json:"fallback,omitempty"`
+	// LastSet is what the balancer wrote last to the scale of the target, as long
+	// as it stands.
+	// +optional
+	LastSet *TargetSetting `json:"lastSet,omitempty"`
+	// Contest tells of somebody else who scales the target. Absent: nobody did
+	// for an hour.
+	// +optional
+	Contest *TargetContest `json:"contest,omitempty"`
+}
+
+// TargetSetting is a number that the balancer wrote.
+type TargetSetting struct {
+	// Replicas that were written.
+	Replicas int32 `json:"replicas"`
+	// UID of the object.
+	// +optional
+	UID types.UID `json:"uid,omitempty"`
+	// Time of the write.
+	Time metav1.Time `json:"time"`
+}
+
+// TargetContest tells of somebody else who scales a target.
+type TargetContest struct {
+	// By is who, as far as it can be read from the object's managedFields and
+	// from the HorizontalPodAutoscalers of the namespace.
+	By string `json:"by"`
+	// Autoscaler is the HorizontalPodAutoscaler that refers to the target.
+	// +optional
+	Autoscaler string `json:"autoscaler,omitempty"`
+	// From is what the balancer had set, the last time.
+	From int32 `json:"from"`
+	// To is what the other made of it.
+	To int32 `json:"to"`
+	// Times is how often in a row that has happened.
+	Times int32 `json:"times"`
+	// LastTime is when it was seen last.
+	LastTime metav1.Time `json:"lastTime"`
+	// LeftAlone tells that the balancer does not scale the target: until the
+	// time in until, or as long as autoscaler refers to it.
+	// +optional
+	LeftAlone bool `json:"leftAlone,omitempty"`
+	// Until is when the balancer sets the target again, to see whether it stands.
+	// +optional
+	Until *metav1.Time `json:"until,omitempty"`
 }
