@@ -98,7 +98,7 @@ func TestSDKRepeatsNothing(t *testing.T) {
 }
 
 // gone is a Provider that is deleted.
-type gone struct{ rotating }
+type gone struct{}
 
 func (*gone) AWS(context.Context, string, string) (string, string, string, error) {
 	return "", "", "", faults.New(faults.Gone, "NotFound", "provider infra/core-aws", "it does not exist")

@@ -46,7 +46,6 @@ func TestKeysOfStrangersCostNothing(t *testing.T) {
 type fakeVolumes struct {
 	ec2API
 	volumes []ec2types.Volume
-	deleted []string
 }
 
 func (f *fakeVolumes) DescribeVolumes(context.Context, *ec2.DescribeVolumesInput, ...func(*ec2.Options)) (*ec2.DescribeVolumesOutput, error) {

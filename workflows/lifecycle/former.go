@@ -30,7 +30,7 @@ func former(ctx workflow.Context, r *running) (identity string, is bool) {
 
 // errUnknown is how the wait for an operation ends that Temporal does not know.
 // Whatever it has made exists, so it is begun again.
-var errUnknown = errors.New("Temporal no longer knows it")
+var errUnknown = errors.New("it is unknown to Temporal")
 
 func forgotten(ctx workflow.Context, r *running) bool {
 	return ctx.Err() == nil && errors.Is(r.ended.Get(ctx, nil), errUnknown)
