@@ -179,7 +179,7 @@ func TestServer(t *testing.T) {
 		{"GET", "/calls?limit=many", "", 400, "not a number"},
 		{"GET", "/processes", "", 200, `"pid": 7`},
 		{"POST", "/processes/worker/kill", "", 200, "worker"},
-		{"POST", "/processes/worker/pet", "", 404, "use kill, stop or start"},
+		{"POST", "/processes/worker/pet", "", 404, "use kill, stop, start or wipe"},
 		{"POST", "/processes/other/kill", "", 404, "not found"},
 		{"POST", "/outage/temporal?for=30s", "", 200, `"30s"`},
 		{"POST", "/outage/temporal?for=soon", "", 400, "60s"},

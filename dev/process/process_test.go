@@ -40,7 +40,8 @@ func shell(t *testing.T, script string) Spec {
 func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
 
 func TestFirstLineAndRestart(t *testing.T) {
-	spec := shell(t, `echo hello $$; echo more; exec sleep 600`)
+	// In one write: Stop may come right after the first line.
+	spec := shell(t, `printf 'hello %d\nmore\n' $$; exec sleep 600`)
 	var lines []string
 	spec.FirstLine = func(line []byte) error {
 		lines = append(lines, string(line))
