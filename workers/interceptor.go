@@ -45,8 +45,8 @@ func (i *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAc
 	var stop func()
 	switch {
 	case info.IsLocalActivity:
-	case info.TaskQueue == contract.QueueWaits: // its looks end when it is cancelled or lost
-		ctx, stop = wait.Beat(ctx, beatEvery)
+	case contract.IsWaits(info.TaskQueue): // its looks end when it is cancelled or lost
+		ctx, stop = wait.Beat(ctx, max(beatEvery, info.HeartbeatTimeout/3))
 		defer stop()
 	default:
 		ctx, stop = keepAlive(ctx, info.HeartbeatTimeout, func(ctx context.Context) error {
@@ -84,7 +84,7 @@ const tellTimeout = 5 * time.Second
 // step may be too young to have been told by the operation.
 func (i *inbound) tell(ctx context.Context, info activity.Info, err error) {
 	caller, ok := lifecycle.CallerOf(ctx)
-	if i.teller == nil || !ok || info.IsLocalActivity || info.TaskQueue == contract.QueueWaits {
+	if i.teller == nil || !ok || info.IsLocalActivity || contract.IsWaits(info.TaskQueue) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, tellTimeout)

@@ -16,7 +16,8 @@ import (
 // Limits bound what goes on at once. The zero value is the default.
 type Limits struct {
 	// Slots of a task queue in this process: activities at a time. Default 200
-	// for quick activities, 5000 for waits, each a goroutine and a heartbeat.
+	// for quick activities, 5000 for waits, each a goroutine and a heartbeat,
+	// 20000 for waits of days.
 	Slots map[string]int
 	// QueueRates are activities a second that Temporal hands out on a task
 	// queue, to all workers together; the worker that asked last sets it.
@@ -29,8 +30,8 @@ type Limits struct {
 
 // AddTo adds the flags.
 func (l *Limits) AddTo(fs *pflag.FlagSet) {
-	fs.StringToIntVar(&l.Slots, "slots", nil, fmt.Sprintf("activities at a time in this process, `QUEUE=NUMBER`; default %s=%d,%s=%d",
-		contract.QueueInfra, maxQuick, contract.QueueWaits, maxWaits))
+	fs.StringToIntVar(&l.Slots, "slots", nil, fmt.Sprintf("activities at a time in this process, `QUEUE=NUMBER`; default %s=%d,%s=%d,%s=%d",
+		contract.QueueInfra, maxQuick, contract.QueueWaits, maxWaits, contract.QueueLongWaits, maxLongWaits))
 	fs.Var(&l.QueueRates, "queue-rate", "activities a second that all workers together begin on a task queue, `QUEUE=RATE`; default no limit")
 	fs.Var(&l.WorkerRates, "worker-rate", "activities a second that this process begins on a task queue, `QUEUE=RATE`; default no limit")
 }
@@ -54,8 +55,11 @@ func (l Limits) Validate() error {
 // apply sets the limits of one queue's worker.
 func (l Limits) apply(queue string, o *worker.Options) {
 	o.MaxConcurrentActivityExecutionSize = maxQuick
-	if queue == contract.QueueWaits {
+	switch queue {
+	case contract.QueueWaits:
 		o.MaxConcurrentActivityExecutionSize = maxWaits
+	case contract.QueueLongWaits:
+		o.MaxConcurrentActivityExecutionSize = maxLongWaits
 	}
 	if n, ok := l.Slots[queue]; ok {
 		o.MaxConcurrentActivityExecutionSize = n

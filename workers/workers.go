@@ -32,7 +32,7 @@ func Kinds() []lifecycle.Kind {
 
 // Queues are the task queues that a worker may serve.
 func Queues() []string {
-	return []string{contract.QueueInfra, contract.QueueWaits, contract.QueueBalancing}
+	return []string{contract.QueueInfra, contract.QueueWaits, contract.QueueLongWaits, contract.QueueBalancing}
 }
 
 // Registrar is a folder of activities.
@@ -67,13 +67,16 @@ type Options struct {
 const (
 	// maxQuick bounds the quick activities at a time in one process.
 	maxQuick = 200
-	// maxWaits bounds the waits: each is a goroutine and a heartbeat.
-	maxWaits = 5000
+	// maxWaits bounds the waits: each is a goroutine and a heartbeat. Those of days
+	// beat a sixth as often, and do nothing else before an event of theirs.
+	maxWaits, maxLongWaits = 5000, 20000
 	// stopTimeout is the time that running activities have at shutdown. Waits
 	// return at once; quick ones finish, or are repeated elsewhere.
 	stopTimeout = 20 * time.Second
 	// heartbeatThrottle bounds how late an activity hears that it is cancelled.
 	heartbeatThrottle = 5 * time.Second
+	// longThrottle is that of waits of days.
+	longThrottle = 10 * time.Second
 )
 
 // Run serves the queues until ctx ends.
@@ -124,7 +127,10 @@ func (o Options) newWorker(ctx context.Context, queue string) (worker.Worker, er
 		WorkerStopTimeout:                stopTimeout,
 		MaxHeartbeatThrottleInterval:     heartbeatThrottle,
 		DefaultHeartbeatThrottleInterval: heartbeatThrottle,
-		DisableWorkflowWorker:            queue == contract.QueueWaits,
+		DisableWorkflowWorker:            contract.IsWaits(queue),
+	}
+	if queue == contract.QueueLongWaits {
+		wo.MaxHeartbeatThrottleInterval = longThrottle
 	}
 	o.Limits.apply(queue, &wo)
 	w := worker.New(o.Client, queue, wo)

@@ -29,6 +29,10 @@ const (
 	// QueueWaits serves the Wait… activities only, so that a thousand waits
 	// never starve work.
 	QueueWaits = "infra-waits"
+	// QueueLongWaits serves the waits for people, and for other objects, which
+	// last for days: however many there are, they hold no slot of the waits that
+	// an operation goes on after in minutes.
+	QueueLongWaits = "infra-long-waits"
 )
 
 // Activity names an activity and ties its input to its output.
@@ -36,7 +40,24 @@ type Activity[In, Out any] struct {
 	Name string
 	// Wait marks an activity that runs on QueueWaits and heartbeats.
 	Wait bool
+	// Long marks a wait that may last for days: it runs on QueueLongWaits, and
+	// heartbeats more seldom.
+	Long bool
 }
+
+// Queue is the task queue that the activity runs on.
+func (a Activity[In, Out]) Queue() string {
+	switch {
+	case a.Long:
+		return QueueLongWaits
+	case a.Wait:
+		return QueueWaits
+	}
+	return QueueInfra
+}
+
+// IsWaits tells whether a task queue serves waits only.
+func IsWaits(queue string) bool { return queue == QueueWaits || queue == QueueLongWaits }
 
 // None is the input or output of an activity that has none.
 type None struct{}

@@ -35,7 +35,7 @@ var (
 	// WaitUnused waits until nothing refers to the object any more, and keeps
 	// its condition DeletionBlocked (Provider, ProviderType: also InUse) up to
 	// date with up to 10 names.
-	WaitUnused = Activity[ObjectRef, None]{Name: "management.WaitUnused", Wait: true}
+	WaitUnused = Activity[ObjectRef, None]{Name: "management.WaitUnused", Wait: true, Long: true}
 )
 
 // ReadObjectInput names the object; Live reads past the cache.

@@ -3,7 +3,7 @@ package contract
 // WaitOperation waits for an operation that runs already: an object workflow
 // that was terminated by hand leaves its operation running, and the next one
 // attaches to it instead of starting a second.
-var WaitOperation = Activity[OperationRun, OperationEnd]{Name: "operations.WaitOperation", Wait: true}
+var WaitOperation = Activity[OperationRun, OperationEnd]{Name: "operations.WaitOperation", Wait: true, Long: true}
 
 // OperationRun names an operation workflow.
 type OperationRun struct {

@@ -15,7 +15,7 @@ var (
 	// WaitDependencies waits until something has changed that the object needs:
 	// its Account, ProviderType, Provider, the Provider's Secret, its Network's
 	// spec or condition Ready, the Secret of its root password. It returns one sentence that says what changed.
-	WaitDependencies = Activity[DependenciesInput, Change]{Name: "management.WaitDependencies", Wait: true}
+	WaitDependencies = Activity[DependenciesInput, Change]{Name: "management.WaitDependencies", Wait: true, Long: true}
 )
 
 // DependenciesInput says whose dependencies, and since when.

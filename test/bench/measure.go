@@ -210,7 +210,7 @@ func (g *rig) shapeOf(ctx context.Context, id string) (s bare.Shape, err error) 
 		}
 		switch a := e.GetActivityTaskScheduledEventAttributes(); {
 		case a == nil:
-		case a.GetTaskQueue().GetName() == contract.QueueWaits:
+		case contract.IsWaits(a.GetTaskQueue().GetName()):
 			s.Waits++
 		default:
 			s.Quick++

@@ -183,7 +183,7 @@ func (l *nullLab) serve() {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- workers.Run(ctx, workers.Options{Client: l.temporal, Queues: []string{contract.QueueInfra, contract.QueueWaits},
+		ended <- workers.Run(ctx, workers.Options{Client: l.temporal, Queues: []string{contract.QueueInfra, contract.QueueWaits, contract.QueueLongWaits},
 			Activities: []workers.Registrar{l.worlds}, Log: slog.New(slog.DiscardHandler)})
 	}()
 	l.t.Cleanup(func() { stop(); require.NoError(l.t, <-ended) })

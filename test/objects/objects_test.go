@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/activity"
 	sdk "go.temporal.io/sdk/client"
@@ -26,6 +27,7 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/activities/operations"
 	"github.com/tidbcloud/infra-orchestrator/api/temporal"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+	"github.com/tidbcloud/infra-orchestrator/faults"
 	"github.com/tidbcloud/infra-orchestrator/test/stack"
 	"github.com/tidbcloud/infra-orchestrator/workers"
 	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
@@ -269,4 +271,38 @@ func TestIdleRuns(t *testing.T) {
 func isRefusal(err error) bool {
 	var app *sdktemporal.ApplicationError
 	return errors.As(err, &app) && app.Type() == "Refused"
+}
+
+// TestStallsHoldNoSlotOfOtherWaits: what waits for people is on a queue of its
+// own, and what an operation goes on after in minutes goes on beside it.
+func TestStallsHoldNoSlotOfOtherWaits(t *testing.T) {
+	n := newNetwork(t)
+	var refused atomic.Bool
+	n.world.SetBefore(func(activity string, _ int) error {
+		if activity == contract.EnsureBucket.Name && refused.Load() {
+			return faults.New(faults.Quota, "TooManyBuckets", "bucket", "no more buckets")
+		}
+		return nil
+	})
+	refused.Store(true)
+	require.NoError(t, n.verb(t.Context(), temporal.VerbReconcile))
+	operation := temporal.OperationID(n.id, "Update", 1, 2) // the creation was the first
+	queues := map[string]string{}
+	require.Eventually(t, func() bool {
+		for it := n.temporal.GetWorkflowHistory(t.Context(), operation, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); it.HasNext(); {
+			e, err := it.Next()
+			if err != nil {
+				return false
+			}
+			if a := e.GetActivityTaskScheduledEventAttributes(); a != nil {
+				queues[a.GetActivityType().GetName()] = a.GetTaskQueue().GetName()
+			}
+		}
+		return queues[contract.WaitDependencies.Name] != ""
+	}, 30*time.Second, 100*time.Millisecond, "%v", queues)
+	require.Equal(t, contract.QueueLongWaits, queues[contract.WaitDependencies.Name])
+	require.Equal(t, contract.QueueInfra, queues[contract.EnsureBucket.Name])
+	refused.Store(false)
+	require.NoError(t, n.verb(t.Context(), temporal.VerbRetry))
+	require.Eventually(t, func() bool { return n.world.Current().Phase == v1.PhaseNormal }, 30*time.Second, 100*time.Millisecond)
 }

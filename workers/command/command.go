@@ -44,9 +44,10 @@ networks and backups is done by a worker, at the word of Temporal.
 
 Any number of workers may run, and may come and go at any time: an operation
 goes on at the step where it was. Task queues can be split over deployments:
-infra has workflows and quick activities, infra-waits has the long waits, which
-cost little but are many, and infra-balancing has the Balancers of all
-namespaces, which need rights of their own (docs/balancing.md).
+infra has workflows and quick activities, infra-waits has the waits of an
+operation's steps, which cost little but are many, infra-long-waits those for
+people and for other objects, which last for days, and infra-balancing has the
+Balancers of all namespaces, which need rights of their own (docs/balancing.md).
 
 Environment:
   TEMPORAL_ADDRESS        Temporal frontend (default localhost:7233)
@@ -72,8 +73,8 @@ infra_ratelimit_rate.`,
 		Example: `  # on a laptop, against the devstack
   worker --kubeconfig ./kubeconfig --log-format text
 
-  # only the long waits
-  worker --task-queues infra-waits
+  # only the waits
+  worker --task-queues infra-waits,infra-long-waits
 
   # only the Balancers: needs neither garden nor config-service
   worker --task-queues infra-balancing`,

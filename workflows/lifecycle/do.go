@@ -16,6 +16,10 @@ const (
 	// heartbeatTimeout is how soon a dead worker is noticed. Waits beat every
 	// 3 s (activities/wait); the worker's interceptor beats for all others.
 	heartbeatTimeout = 15 * time.Second
+	// longHeartbeat is that of a wait of days that an operation goes on after, and
+	// idleHeartbeat of one beside which a timer stands, or that somebody's hand has
+	// made necessary: there may be thousands, and each heartbeat costs a request.
+	longHeartbeat, idleHeartbeat = 30 * time.Second, 90 * time.Second
 	// defaultBudget is a step's time before it stalls, when it names none.
 	defaultBudget = 5 * time.Minute
 )
@@ -35,7 +39,7 @@ func Do[In, Out any](ctx workflow.Context, a contract.Activity[In, Out], in In) 
 		op.aboutToWait(ctx, s)
 	}
 	o := workflow.ActivityOptions{
-		TaskQueue:           contract.QueueInfra,
+		TaskQueue:           a.Queue(),
 		Summary:             s.Doc,
 		StartToCloseTimeout: quickTimeout,
 		// Throttling and passing failures are repeated for as long as nobody
@@ -46,7 +50,10 @@ func Do[In, Out any](ctx workflow.Context, a contract.Activity[In, Out], in In) 
 		RetryPolicy:            retryPolicy(),
 	}
 	if a.Wait {
-		o.TaskQueue, o.StartToCloseTimeout, o.ScheduleToCloseTimeout = contract.QueueWaits, s.budget(), s.budget()
+		o.StartToCloseTimeout, o.ScheduleToCloseTimeout = s.budget(), s.budget()
+	}
+	if a.Long {
+		o.HeartbeatTimeout = longHeartbeat
 	}
 	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, o), a.Name, in).Get(ctx, &out)
 	return out, err

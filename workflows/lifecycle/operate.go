@@ -178,8 +178,8 @@ func (o *object) childOptions(in Input, id string) workflow.ChildWorkflowOptions
 // attach returns a future of an operation that somebody else started. With a
 // uid, one that is not for that object is a formerError.
 func (o *object) attach(ctx workflow.Context, id, uid string) workflow.Future {
-	opts := workflow.ActivityOptions{TaskQueue: contract.QueueWaits, Summary: "attached to " + id,
-		StartToCloseTimeout: attachTimeout, HeartbeatTimeout: heartbeatTimeout, RetryPolicy: retryPolicy()}
+	opts := workflow.ActivityOptions{TaskQueue: contract.WaitOperation.Queue(), Summary: "attached to " + id,
+		StartToCloseTimeout: attachTimeout, HeartbeatTimeout: idleHeartbeat, RetryPolicy: retryPolicy()}
 	f, set := workflow.NewFuture(ctx)
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		var end contract.OperationEnd

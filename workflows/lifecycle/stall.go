@@ -73,8 +73,8 @@ func (o *operation) watchDependencies(ctx workflow.Context, f *faults.Fault, sin
 	if f.Class.Retryable() {
 		return what
 	}
-	opts := workflow.ActivityOptions{TaskQueue: contract.QueueWaits, Summary: "a change of what it needs",
-		StartToCloseTimeout: attachTimeout, HeartbeatTimeout: heartbeatTimeout, RetryPolicy: retryPolicy(), Priority: priorityOf(o.in)}
+	opts := workflow.ActivityOptions{TaskQueue: contract.WaitDependencies.Queue(), Summary: "a change of what it needs",
+		StartToCloseTimeout: attachTimeout, HeartbeatTimeout: idleHeartbeat, RetryPolicy: retryPolicy(), Priority: priorityOf(o.in)}
 	change := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, opts), contract.WaitDependencies.Name,
 		contract.DependenciesInput{Ref: o.in.Object, Since: metav1.NewTime(since), Used: f.Used})
 	workflow.Go(ctx, func(ctx workflow.Context) {

@@ -137,6 +137,13 @@ func (w *World) Vanish(uid string) {
 	w.vanished = append(w.vanished, uid)
 }
 
+// SetBefore sets Before while a test runs.
+func (w *World) SetBefore(before func(activity string, times int) error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.Before = before
+}
+
 // Refuse has an activity that tells or reads fail as in an outage, or work again.
 func (w *World) Refuse(activity string, refused bool) {
 	w.mu.Lock()
