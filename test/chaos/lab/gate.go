@@ -67,6 +67,8 @@ type Gate struct {
 	opened map[string]*rest.Config
 	calls  []Call
 	writes shootWrites
+	// held are the systems whose answers are held, and until when.
+	held map[System]time.Time
 }
 
 type upstream struct {
@@ -78,7 +80,7 @@ type upstream struct {
 
 // NewGate serves a gate on loopback.
 func NewGate(c *Conductor, management *rest.Config, awsURL string) (*Gate, error) {
-	g := &Gate{conductor: c, shoots: map[string]*upstream{}, opened: map[string]*rest.Config{},
+	g := &Gate{conductor: c, shoots: map[string]*upstream{}, opened: map[string]*rest.Config{}, held: map[System]time.Time{},
 		writes: shootWrites{flying: map[string]int{}, last: map[string]uint64{}}}
 	var err error
 	if g.management, err = newUpstream(management); err != nil {
@@ -198,7 +200,22 @@ func (g *Gate) kube(w http.ResponseWriter, r *http.Request) {
 // maxBody bounds what is buffered of a mutating call.
 const maxBody = 64 << 20
 
+// Hold has every call to a system wait until d from now.
+func (g *Gate) Hold(system System, d time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.held[system] = time.Now().Add(d)
+}
+
 func (g *Gate) forward(w http.ResponseWriter, r *http.Request, system System, u *upstream) {
+	g.mu.Lock()
+	wait := time.Until(g.held[system])
+	g.mu.Unlock()
+	select {
+	case <-time.After(wait):
+	case <-r.Context().Done():
+		return
+	}
 	if system != AWS && (r.Method == http.MethodGet || r.Method == http.MethodHead || r.Header.Get("Upgrade") != "") {
 		u.reads.ServeHTTP(w, r)
 		return
