@@ -116,7 +116,7 @@ func (c *crowd) listen(ctx context.Context, key invariants.Key) {
 	})
 }
 
-// unlimited takes the quotas away from the lane's Account.
+// unlimited gives the lane's Account quotas that no crowd reaches.
 func unlimited(t *testing.T, l *lab.Lane) {
 	account := &unstructured.Unstructured{Object: map[string]any{}}
 	account.SetAPIVersion(v1.GroupVersion.String())
@@ -124,6 +124,10 @@ func unlimited(t *testing.T, l *lab.Lane) {
 	account.SetNamespace(l.Name)
 	account.SetName("acme")
 	require.NoError(t, unstructured.SetNestedField(account.Object, "1372813089", "spec", "tenantID"))
-	require.NoError(t, unstructured.SetNestedMap(account.Object, map[string]any{}, "spec", "quotas"))
+	quotas := map[string]any{}
+	for _, of := range []string{"networks", "clusters", "tidbNodes", "tikvNodes", "tiflashNodes", "peers"} {
+		quotas[of] = int64(1000)
+	}
+	require.NoError(t, unstructured.SetNestedMap(account.Object, quotas, "spec", "quotas"))
 	require.NoError(t, l.Stack.Apply(t.Context(), account))
 }

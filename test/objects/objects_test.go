@@ -95,8 +95,7 @@ func (n *network) holder(i int) contract.LeaseRequest {
 // hold is what an operation does with a lock, without all else: it asks, waits to
 // be called, holds the lock for a moment, and gives it back.
 func hold(ctx workflow.Context, in contract.LeaseRequest) error {
-	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute,
-		RetryPolicy: &sdktemporal.RetryPolicy{MaximumAttempts: 1}}) // who is turned away is not heard of
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: 10 * time.Second})
 	called := workflow.GetSignalChannel(ctx, "control")
 	for {
 		var a contract.LeaseAnswer
@@ -142,9 +141,13 @@ func (n *network) holders(ctx context.Context, clusters int) (wait func(), most 
 		all = append(all, run)
 	}
 	return func() {
+		var errs []error
 		for _, run := range all {
-			require.NoError(n, run.Get(ctx, nil), run.GetID())
+			if err := run.Get(ctx, nil); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", run.GetID(), err))
+			}
 		}
+		require.NoError(n, errors.Join(errs...))
 		w.Stop()
 	}, most
 }

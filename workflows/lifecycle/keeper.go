@@ -27,12 +27,12 @@ const lookEvery = 50 * time.Second
 func (o *object) keep(ctx workflow.Context) error {
 	o.releases = workflow.GetSignalChannel(ctx, temporal.SignalRelease)
 	// Apart from the main loop, which may wait out an outage of the API server:
-	// whoever has nothing to do with that goes on.
+	// whoever has nothing to do with that goes on. It does not block in Receive: a
+	// signal would be handed to it, and be lost with a run that ends in the same
+	// task, before it has its turn.
 	workflow.Go(ctx, func(ctx workflow.Context) {
-		for {
-			var in contract.LeaseRequest
-			o.releases.Receive(ctx, &in)
-			o.release(ctx, in)
+		for workflow.Await(ctx, func() bool { return o.releases.Len() > 0 }) == nil {
+			o.handOver(ctx)
 		}
 	})
 	if err := workflow.SetUpdateHandler(ctx, temporal.UpdateAcquire, o.onAcquire); err != nil {

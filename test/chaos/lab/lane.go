@@ -87,7 +87,17 @@ func (l *Lane) WipeTemporal(ctx context.Context) error {
 	if err := l.registerNamespace(ctx); err != nil {
 		return err
 	}
-	return workers.EnsureSearchAttributes(ctx, l.Stack.Temporal, l.Name)
+	for { // the server's frontend learns of a namespace with its next refresh
+		err := workers.EnsureSearchAttributes(ctx, l.Stack.Temporal, l.Name)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(time.Second):
+		}
+	}
 }
 
 // namespaces makes the lane's namespaces, and what all its objects refer to.
