@@ -28,6 +28,9 @@ import (
 func onCall(t *testing.T) {
 	ctx := within(t, 5*time.Minute)
 	n2 := secondNetwork(ctx, t)
+	// The ProviderType was written just now. Times of writes are whole seconds, so
+	// a stall in the same one ends at once, to be safe: here it is to stay.
+	time.Sleep(time.Second)
 	fault, err := world.AddFault(ctx, stack.Fault{Target: "aws", Kind: "deny", Operation: "CreateBucket"})
 	require.NoError(t, err)
 	require.NoError(t, world.Kube.Create(ctx, n2))
