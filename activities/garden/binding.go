@@ -3,11 +3,13 @@ package garden
 import (
 	"context"
 	"maps"
+	"time"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -44,20 +46,38 @@ func blank(plan contract.NetworkPlan) client.Object {
 	return b.DeepCopyObject().(client.Object)
 }
 
-// ensureSecret makes the Secret, or gives it the Provider's current content.
-// changed says that it did either.
-func (a *Activities) ensureSecret(ctx context.Context, want *corev1.Secret) (changed bool, err error) {
-	have := &corev1.Secret{}
+// ensureSecret makes the Secret, or gives it the Provider's current content. at
+// is when either was last done. The Secret says it itself: a write whose answer
+// was lost, or whose worker died after it, has been made all the same.
+func (a *Activities) ensureSecret(ctx context.Context, want *corev1.Secret) (at time.Time, err error) {
+	have, now := &corev1.Secret{}, time.Now()
 	created, err := a.ensureOurs(ctx, want, have)
-	if err != nil || created || maps.EqualFunc(want.Data, have.Data, func(x, y []byte) bool { return string(x) == string(y) }) {
-		return created, err
+	switch {
+	case err != nil:
+		return time.Time{}, err
+	case created:
+		return now, nil
+	case maps.EqualFunc(want.Data, have.Data, func(x, y []byte) bool { return string(x) == string(y) }):
+		return copiedAt(have), nil
 	}
 	next := have.DeepCopy()
 	next.Data = want.Data
+	metav1.SetMetaDataAnnotation(&next.ObjectMeta, annotationCopiedAt, now.UTC().Format(time.RFC3339Nano))
 	err = audited.Change(ctx, resource("Secret", want.Namespace, want.Name, ""), func() error {
 		return a.Client.Patch(ctx, next, client.MergeFromWithOptions(have, client.MergeFromWithOptimisticLock{}))
 	})
-	return err == nil, faults.FromKubernetes(err, "secret "+want.Namespace+"/"+want.Name+" in the garden")
+	return now, faults.FromKubernetes(err, "secret "+want.Namespace+"/"+want.Name+" in the garden")
+}
+
+// annotationCopiedAt is when the credentials in a Secret of the garden last
+// changed, RFC 3339; those that never did are as old as the Secret.
+const annotationCopiedAt = "infra.cloud.pingcap.com/credentials-copied-at"
+
+func copiedAt(secret *corev1.Secret) time.Time {
+	if at, err := time.Parse(time.RFC3339Nano, secret.Annotations[annotationCopiedAt]); err == nil {
+		return at
+	}
+	return secret.CreationTimestamp.Time
 }
 
 // ensureOurs creates want unless it exists; then it must belong to the same

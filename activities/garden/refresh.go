@@ -19,21 +19,22 @@ import (
 // refresh gives the garden's copy of the credentials that a Shoot uses the
 // content of the Provider's Secret: with an old key Gardener would only fail
 // again. The binding says itself whose it is, so anybody who waits for the
-// Shoot can do this, a Cluster in it as well. changed says that it was old.
+// Shoot can do this, a Cluster in it as well. at is when the copy got what it
+// has; zero where it is not looked after.
 //
 // Where the Provider's Secret is missing the copy stays: it may be good.
-func (a *Activities) refresh(ctx context.Context, shoot *gardencorev1beta1.Shoot) (changed bool, err error) {
+func (a *Activities) refresh(ctx context.Context, shoot *gardencorev1beta1.Shoot) (at time.Time, err error) {
 	plan, err := a.boundBy(ctx, shoot)
 	if err != nil || plan.BindingName == "" {
-		return false, err
+		return time.Time{}, err
 	}
 	id, key, _, err := a.Credentials.AWS(ctx, plan.Account.Namespace, plan.Account.Provider)
 	switch f := faults.As(err); {
 	case err != nil && f != nil && !f.Class.Retryable():
 		slog.WarnContext(ctx, "credentials in the garden left as they are", "shoot", plan.Shoot.String(), "error", err)
-		return false, nil
+		return time.Time{}, nil
 	case err != nil:
-		return false, err
+		return time.Time{}, err
 	}
 	return a.ensureSecret(ctx, builders.CredentialsSecret(plan, id, key))
 }
@@ -68,17 +69,13 @@ func (a *Activities) boundBy(ctx context.Context, shoot *gardencorev1beta1.Shoot
 
 // refused is what a wait does about a Shoot that fails for its credentials: it
 // refreshes them, and goes on waiting until Gardener has tried the new ones.
-// at is when they were last refreshed. going is false when the failure is to be
-// told.
-func (a *Activities) refused(ctx context.Context, shoot *gardencorev1beta1.Shoot, at *time.Time) (going bool, err error) {
-	changed, err := a.refresh(ctx, shoot)
+// going is false when the failure is to be told.
+func (a *Activities) refused(ctx context.Context, shoot *gardencorev1beta1.Shoot) (going bool, err error) {
+	at, err := a.refresh(ctx, shoot)
 	if err != nil {
 		return true, err
 	}
-	if changed {
-		*at = time.Now()
-	}
-	if lastErrorAt(shoot).After(*at) {
+	if lastErrorAt(shoot).After(at) {
 		return false, nil
 	}
 	if _, asked := shoot.Annotations[constants.GardenerOperation]; asked {

@@ -3,6 +3,7 @@ package garden
 import (
 	"context"
 	"errors"
+	"reflect"
 	"testing"
 	"time"
 
@@ -134,30 +135,42 @@ func TestAWaitRefreshesRefusedCredentials(t *testing.T) {
 	}
 }
 
-// An answer that is lost between the copy and the word to Gardener does not
-// leave the Shoot failed.
+// An answer that is lost, to the copy or to the word to Gardener after it, does
+// not leave the Shoot failed: what looks next is another attempt, maybe in
+// another worker.
 func TestAWaitAsksAgainAfterALostAnswer(t *testing.T) {
-	a := revoked(t, "CredentialsBinding", "Delete")
-	a.Client = &refusingShoots{Client: a.Client}
-	w := &shootWait{activities: a, in: shootInput(), since: time.Now().Add(-time.Hour), judge: judgeGone}
-	_, _, err := w.look(t.Context())
-	require.Error(t, err)
-	require.Equal(t, "key2", copied(t, a))
-	_, _, err = w.look(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, "retry", shootNow(t, a).Annotations[constants.GardenerOperation])
+	for _, of := range []client.Object{&corev1.Secret{}, &gardencorev1beta1.Shoot{}} {
+		t.Run(reflect.TypeOf(of).Elem().Name(), func(t *testing.T) {
+			a := revoked(t, "CredentialsBinding", "Delete")
+			a.Client = &losing{Client: a.Client, of: reflect.TypeOf(of)}
+			attempt := func() error {
+				w := &shootWait{activities: a, in: shootInput(), since: time.Now().Add(-time.Hour), judge: judgeGone}
+				_, _, err := w.look(t.Context())
+				return err
+			}
+			require.ErrorContains(t, attempt(), "no answer")
+			require.Equal(t, "key2", copied(t, a))
+			shoot := shootNow(t, a)
+			delete(shoot.Annotations, constants.GardenerOperation) // Gardener is slow to try
+			require.NoError(t, a.Client.Update(t.Context(), shoot))
+			require.NoError(t, attempt())
+			require.Equal(t, "retry", shootNow(t, a).Annotations[constants.GardenerOperation])
+		})
+	}
 }
 
-// refusingShoots refuses the first patch of a Shoot.
-type refusingShoots struct {
+// losing loses the answer to the first patch of one kind.
+type losing struct {
 	client.Client
-	refused bool
+	of   reflect.Type
+	lost bool
 }
 
-func (r *refusingShoots) Patch(ctx context.Context, o client.Object, p client.Patch, options ...client.PatchOption) error {
-	if _, is := o.(*gardencorev1beta1.Shoot); is && !r.refused {
-		r.refused = true
+func (l *losing) Patch(ctx context.Context, o client.Object, p client.Patch, options ...client.PatchOption) error {
+	err := l.Client.Patch(ctx, o, p, options...)
+	if reflect.TypeOf(o) == l.of && !l.lost {
+		l.lost = true
 		return errors.New("no answer")
 	}
-	return r.Client.Patch(ctx, o, p, options...)
+	return err
 }

@@ -50,7 +50,6 @@ type shootWait struct {
 	in         contract.ShootInput
 	judge      func(shoot *gardencorev1beta1.Shoot, since, now time.Time) verdict
 	since      time.Time // it began
-	refreshed  time.Time // the credentials last were
 }
 
 // watch judges the Shoot at each event.
@@ -82,7 +81,7 @@ func (w *shootWait) look(ctx context.Context) (done bool, sentence string, err e
 			return false, v.sentence, a.retry(ctx, shoot)
 		}
 		if v.fault != nil && v.fault.Class == faults.Auth {
-			if going, err := a.refused(ctx, shoot, &w.refreshed); going || err != nil {
+			if going, err := a.refused(ctx, shoot); going || err != nil {
 				return false, shootName(w.in.Shoot) + ": Gardener tries again with the Provider's credentials", err
 			}
 		}

@@ -116,6 +116,11 @@ func (o *outages) round(round int, what string, strike func(context.Context) err
 	o.await()
 	require.NoError(o.t, strike(within(o.t, time.Minute)))
 	fmt.Printf("%s: %d operations are in their middle\n", what, len(o.held))
+	o.settle(what)
+}
+
+// settle lets all go on, and waits for their ends.
+func (o *outages) settle(what string) {
 	for _, h := range o.held {
 		h.armed.Release()
 	}

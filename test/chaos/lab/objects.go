@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/temporal"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -171,7 +172,10 @@ func (l *Lane) AwaitGone(ctx context.Context, key invariants.Key) error {
 	for {
 		err := l.Stack.Temporal.GetWorkflow(ctx, WorkflowID(key), "").Get(ctx, nil)
 		var ended *temporal.WorkflowExecutionError
-		if err == nil {
+		var unknown *serviceerror.NotFound
+		// A Temporal that was wiped never hears of an object whose last finalizer
+		// went meanwhile.
+		if err == nil || errors.As(err, &unknown) {
 			return nil
 		}
 		if ctx.Err() != nil || errors.As(err, &ended) {
