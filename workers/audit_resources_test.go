@@ -26,7 +26,7 @@ func (n names) RegisterActivityWithOptions(_ any, o activity.RegisterOptions) { 
 // Every activity of the contract that changes something names what it changes:
 // the ledger's entry by its key, and an external id; or the object, where that
 // itself is changed. A new activity without one fails here: start it through
-// lifecycle.About, Ensure or Remove, and let it return its Resource or say what
+// operation.About, Ensure or Remove, and let it return its Resource or say what
 // it changes (activities/audited).
 func TestEveryChangeNamesAResource(t *testing.T) {
 	missing := names{}

@@ -23,6 +23,7 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/workers"
 	"github.com/tidbcloud/infra-orchestrator/workers/audit"
 	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
+	"github.com/tidbcloud/infra-orchestrator/workflows/object"
 	"github.com/tidbcloud/infra-orchestrator/workflows/workflowtest"
 )
 
@@ -138,7 +139,7 @@ func TestAuditOfAVerb(t *testing.T) {
 		o := world.Object
 		env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: "network/infra/x1", TaskQueue: contract.QueueInfra})
 		env.RegisterDelayedCallback(env.CancelWorkflow, time.Hour)
-		env.ExecuteWorkflow("Network", lifecycle.ObjectInput{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, ID: o.ID})
+		env.ExecuteWorkflow("Network", object.Input{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, ID: o.ID})
 	}))
 	answer := records[contract.AnswerVerb.Name]
 	require.Equal(t, "alice", answer.By)

@@ -22,6 +22,7 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/workflows/cluster"
 	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
 	"github.com/tidbcloud/infra-orchestrator/workflows/network"
+	"github.com/tidbcloud/infra-orchestrator/workflows/object"
 	"github.com/tidbcloud/infra-orchestrator/workflows/provider"
 )
 
@@ -166,10 +167,10 @@ func RegisterBalancing(r worker.WorkflowRegistry) {
 // RegisterWorkflows registers the object and operation workflows of all kinds.
 // With versioning each run ends on the version of the workers on which it
 // began; an object workflow begins its next run on the current one
-// (lifecycle, version.go).
+// (workflows/object, version.go).
 func RegisterWorkflows(r worker.WorkflowRegistry) {
 	for _, k := range Kinds() {
-		r.RegisterWorkflowWithOptions(k.Object, workflow.RegisterOptions{Name: k.Name, VersioningBehavior: workflow.VersioningBehaviorPinned})
+		r.RegisterWorkflowWithOptions(object.Of(k), workflow.RegisterOptions{Name: k.Name, VersioningBehavior: workflow.VersioningBehaviorPinned})
 		for verb, run := range k.Operations {
 			r.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: k.OperationType(verb), VersioningBehavior: workflow.VersioningBehaviorPinned})
 		}

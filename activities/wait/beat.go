@@ -8,7 +8,7 @@ import (
 	"go.temporal.io/sdk/activity"
 )
 
-// beatEvery must stay well under the heartbeat timeout of lifecycle.Do (15 s).
+// beatEvery must stay well under the heartbeat timeout of operation.Do (15 s).
 const beatEvery = 3 * time.Second
 
 // pulse is the heartbeat of an activity that waits.

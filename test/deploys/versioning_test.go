@@ -20,7 +20,7 @@ import (
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/test/stack"
 	"github.com/tidbcloud/infra-orchestrator/workers"
-	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
+	"github.com/tidbcloud/infra-orchestrator/workflows/object"
 	"github.com/tidbcloud/infra-orchestrator/workflows/workflowtest"
 )
 
@@ -86,7 +86,7 @@ func nudge(t *testing.T, c sdk.Client, world *workflowtest.World) string {
 	o := world.Object
 	id := temporal.ObjectID(o.Kind, o.Namespace, o.Name)
 	_, err := c.SignalWithStartWorkflow(t.Context(), id, temporal.SignalChanged, temporal.Changed{Generation: world.Current().Generation},
-		sdk.StartWorkflowOptions{TaskQueue: temporal.TaskQueue}, o.Kind, lifecycle.ObjectInput{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, ID: o.ID})
+		sdk.StartWorkflowOptions{TaskQueue: temporal.TaskQueue}, o.Kind, object.Input{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, ID: o.ID})
 	require.NoError(t, err)
 	return id
 }

@@ -32,7 +32,7 @@ import (
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/test/stack"
 	"github.com/tidbcloud/infra-orchestrator/workers"
-	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
+	"github.com/tidbcloud/infra-orchestrator/workflows/object"
 	"github.com/tidbcloud/infra-orchestrator/workflows/workflowtest"
 )
 
@@ -202,7 +202,7 @@ func (l *nullLab) start(name, tenant, provider, account string) *workflowtest.Wo
 	options := temporal.StartObject(v1.KindNetwork, w.Object.Namespace, name)
 	options.Priority.FairnessKey = provider // as the bridge has it from a label
 	_, err := l.temporal.SignalWithStartWorkflow(l.t.Context(), id, temporal.SignalChanged, temporal.Changed{Generation: 1}, options, v1.KindNetwork,
-		lifecycle.ObjectInput{Kind: v1.KindNetwork, Namespace: w.Object.Namespace, Name: name, ID: w.Object.ID})
+		object.Input{Kind: v1.KindNetwork, Namespace: w.Object.Namespace, Name: name, ID: w.Object.ID})
 	require.NoError(l.t, err)
 	return w
 }

@@ -30,7 +30,7 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/faults"
 	"github.com/tidbcloud/infra-orchestrator/test/stack"
 	"github.com/tidbcloud/infra-orchestrator/workers"
-	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
+	"github.com/tidbcloud/infra-orchestrator/workflows/object"
 	"github.com/tidbcloud/infra-orchestrator/workflows/workflowtest"
 )
 
@@ -69,7 +69,7 @@ func (n *network) work() {
 func (n *network) nudge() {
 	o := n.world.Object
 	_, err := n.temporal.SignalWithStartWorkflow(n.Context(), n.id, temporal.SignalChanged, temporal.Changed{Generation: n.world.Current().Generation},
-		temporal.StartObject(o.Kind, o.Namespace, o.Name), o.Kind, lifecycle.ObjectInput{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, ID: o.ID})
+		temporal.StartObject(o.Kind, o.Namespace, o.Name), o.Kind, object.Input{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, ID: o.ID})
 	require.NoError(n, err)
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
+	"github.com/tidbcloud/infra-orchestrator/workflows/operation"
 )
 
 // Kind is the Cluster for the kernel.
@@ -53,7 +54,7 @@ func newCluster(in lifecycle.Input) *cluster { return &cluster{in: in} }
 
 // resolve validates the Cluster and pins its plan for the whole operation.
 func (c *cluster) resolve(ctx workflow.Context) (err error) {
-	c.plan, err = lifecycle.Do(ctx, contract.PlanCluster, c.in.Object)
+	c.plan, err = operation.Do(ctx, contract.PlanCluster, c.in.Object)
 	return err
 }
 

@@ -8,26 +8,27 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
+	"github.com/tidbcloud/infra-orchestrator/workflows/operation"
 )
 
 // CreateCluster makes a Cluster in its Network: key, role, machines, database,
 // endpoints, DNS, backups.
 func CreateCluster(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, error) {
-	return lifecycle.Run(ctx, in, newCluster(in).ensureSteps()...)
+	return operation.Run(ctx, in, newCluster(in).ensureSteps()...)
 }
 
 // UpdateCluster makes a Cluster again. Every step is an Ensure, so an
 // unchanged spec changes nothing, and what has drifted is put right.
 func UpdateCluster(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, error) {
-	return lifecycle.Run(ctx, in, newCluster(in).ensureSteps()...)
+	return operation.Run(ctx, in, newCluster(in).ensureSteps()...)
 }
 
-func (c *cluster) ensureSteps() []lifecycle.Step {
-	return []lifecycle.Step{
+func (c *cluster) ensureSteps() []operation.Step {
+	return []operation.Step{
 		{Name: "WaitNetwork", Doc: "the Network to be ready", Budget: 24 * time.Hour, Run: c.waitNetwork, Given: "see to the Network, which has operations of its own"},
-		{Name: "Preflight", Doc: "check spec, references and credentials", Budget: 2 * time.Minute, Run: c.preflight, Recall: []lifecycle.Step{c.inspectStep()}},
-		{Name: "AcquireLease", Doc: "keep the Network awake", Run: c.acquireLease, Undo: []lifecycle.Step{
-			{Name: "ReleaseLease", Doc: "the Network may sleep again", Run: lifecycle.Unless(&c.void, c.releaseLease)}}},
+		{Name: "Preflight", Doc: "check spec, references and credentials", Budget: 2 * time.Minute, Run: c.preflight, Recall: []operation.Step{c.inspectStep()}},
+		{Name: "AcquireLease", Doc: "keep the Network awake", Run: c.acquireLease, Undo: []operation.Step{
+			{Name: "ReleaseLease", Doc: "the Network may sleep again", Run: operation.Unless(&c.void, c.releaseLease)}}},
 		{Name: "FetchConfig", Doc: "ask the config-service for this version's configuration", Run: c.fetchConfig},
 		{Name: "EnsureKey", Doc: "KMS key and alias", Run: c.ensureKey, Undo: c.remove(key)},
 		{Name: "EnsureRole", Doc: "IAM role for the database's pods", Run: c.ensureRole, Undo: c.remove(role)},
@@ -49,7 +50,7 @@ func (c *cluster) ensureSteps() []lifecycle.Step {
 }
 
 func (c *cluster) waitNetwork(ctx workflow.Context) error {
-	_, err := lifecycle.Do(ctx, contract.WaitNetworkReady, c.in.Object)
+	_, err := operation.Do(ctx, contract.WaitNetworkReady, c.in.Object)
 	return err
 }
 
@@ -57,23 +58,23 @@ func (c *cluster) preflight(ctx workflow.Context) error {
 	if err := c.resolve(ctx); err != nil {
 		return err
 	}
-	if _, err := lifecycle.Do(ctx, contract.VerifyAWSCredentials, c.plan.Account); err != nil {
+	if _, err := operation.Do(ctx, contract.VerifyAWSCredentials, c.plan.Account); err != nil {
 		return err
 	}
 	// From here on things may exist: a deletion goes by this field. What an
 	// earlier operation has published stays until it is observed anew.
-	if lifecycle.Published(ctx, "observed", &v1.ObservedCluster{}) {
+	if operation.Published(ctx, "observed", &v1.ObservedCluster{}) {
 		return nil
 	}
-	return lifecycle.Publish(ctx, "observed", v1.ObservedCluster{})
+	return operation.Publish(ctx, "observed", v1.ObservedCluster{})
 }
 
 func (c *cluster) acquireLease(ctx workflow.Context) error {
-	return lifecycle.Acquire(ctx, lifecycle.Lease(c.in, c.plan.Network))
+	return operation.Acquire(ctx, operation.Lease(c.in, c.plan.Network))
 }
 
 func (c *cluster) fetchConfig(ctx workflow.Context) error {
-	ref, err := lifecycle.Do(ctx, contract.FetchClusterConfig, contract.ConfigQuery{
+	ref, err := operation.Do(ctx, contract.FetchClusterConfig, contract.ConfigQuery{
 		Cloud: c.plan.Cloud, Region: c.plan.Account.Region, Tenant: c.plan.Tenant, Operator: c.plan.Operator, Version: c.plan.Version,
 	})
 	c.hash = ref.Hash
@@ -87,61 +88,61 @@ func (c *cluster) ensureKey(ctx workflow.Context) error {
 	case "Customer":
 		c.keyARN = c.plan.CustomerKeyARN
 	default:
-		key, err := lifecycle.Ensure(ctx, keyKMS, contract.EnsureKey, c.aws(c.plan.KeyAlias))
+		key, err := operation.Ensure(ctx, keyKMS, contract.EnsureKey, c.aws(c.plan.KeyAlias))
 		if err != nil {
 			return err
 		}
 		c.keyARN = key.ID
 	}
-	return lifecycle.Publish(ctx, "encryption", v1.EncryptionStatus{KeyARN: c.keyARN, KeyState: "Enabled"})
+	return operation.Publish(ctx, "encryption", v1.EncryptionStatus{KeyARN: c.keyARN, KeyState: "Enabled"})
 }
 
 func (c *cluster) ensureRole(ctx workflow.Context) error {
-	role, err := lifecycle.Ensure(ctx, keyRole, contract.EnsureRole, c.role())
+	role, err := operation.Ensure(ctx, keyRole, contract.EnsureRole, c.role())
 	c.roleARN = role.ID
 	return err
 }
 
 func (c *cluster) ensureStorageClasses(ctx workflow.Context) error {
-	_, err := lifecycle.Ensure(ctx, keyClasses, contract.EnsureStorageClasses, c.database())
+	_, err := operation.Ensure(ctx, keyClasses, contract.EnsureStorageClasses, c.database())
 	return err
 }
 
 func (c *cluster) ensureNamespace(ctx workflow.Context) error {
-	_, err := lifecycle.Ensure(ctx, keyNamespace, contract.EnsureClusterNamespace, c.database())
+	_, err := operation.Ensure(ctx, keyNamespace, contract.EnsureClusterNamespace, c.database())
 	return err
 }
 
 func (c *cluster) ensureDatabase(ctx workflow.Context) error {
-	_, err := lifecycle.Ensure(ctx, keyDatabase, contract.EnsureDatabase, c.database())
+	_, err := operation.Ensure(ctx, keyDatabase, contract.EnsureDatabase, c.database())
 	return err
 }
 
 func (c *cluster) waitDatabaseReady(ctx workflow.Context) error {
-	seen, err := lifecycle.Do(ctx, contract.WaitDatabaseReady, c.database())
+	seen, err := operation.Do(ctx, contract.WaitDatabaseReady, c.database())
 	if err != nil {
 		return err
 	}
-	lifecycle.SetCondition(ctx, v1.ConditionDatabaseReady, true, "Ready", "every component is ready")
-	return lifecycle.Publish(ctx, "observed", observed(seen))
+	operation.SetCondition(ctx, v1.ConditionDatabaseReady, true, "Ready", "every component is ready")
+	return operation.Publish(ctx, "observed", observed(seen))
 }
 
 func (c *cluster) ensureRootPassword(ctx workflow.Context) error {
 	if c.plan.RootPasswordSecret == "" {
 		return nil
 	}
-	_, err := lifecycle.Do(lifecycle.About(ctx, keyDatabase), contract.EnsureRootPassword, c.database())
+	_, err := operation.Do(operation.About(ctx, keyDatabase), contract.EnsureRootPassword, c.database())
 	return err
 }
 
 func (c *cluster) ensureLoadBalancer(ctx workflow.Context) (err error) {
-	if _, err = lifecycle.Ensure(ctx, keyService, contract.EnsureService, c.database()); err != nil {
+	if _, err = operation.Ensure(ctx, keyService, contract.EnsureService, c.database()); err != nil {
 		return err
 	}
-	if c.address, err = lifecycle.Do(ctx, contract.WaitServiceAddress, c.database()); err != nil {
+	if c.address, err = operation.Do(ctx, contract.WaitServiceAddress, c.database()); err != nil {
 		return err
 	}
-	c.lb, err = lifecycle.Do(ctx, contract.WaitLoadBalancerActive, contract.LoadBalancerInput{
+	c.lb, err = operation.Do(ctx, contract.WaitLoadBalancerActive, contract.LoadBalancerInput{
 		Account: c.plan.Account, Cluster: c.in.Object, Hostname: c.address.Hostname,
 	})
 	return err
@@ -151,12 +152,12 @@ func (c *cluster) ensureEndpointService(ctx workflow.Context) error {
 	if !c.plan.Private {
 		return nil
 	}
-	svc, err := lifecycle.Do(lifecycle.About(ctx, keyEndpoint), contract.EnsureEndpointService, c.endpointService())
+	svc, err := operation.Do(operation.About(ctx, keyEndpoint), contract.EnsureEndpointService, c.endpointService())
 	if err != nil {
 		return err
 	}
-	lifecycle.Record(ctx, keyEndpoint, svc.Resource)
-	return lifecycle.Publish(ctx, "endpoints", v1.EndpointsStatus{Private: &v1.PrivateEndpointStatus{
+	operation.Record(ctx, keyEndpoint, svc.Resource)
+	return operation.Publish(ctx, "endpoints", v1.EndpointsStatus{Private: &v1.PrivateEndpointStatus{
 		ServiceName: svc.ServiceName, State: svc.State, Host: c.address.Hostname, Port: c.plan.Port,
 	}})
 }
@@ -165,33 +166,33 @@ func (c *cluster) ensureRecords(ctx workflow.Context) error {
 	if c.plan.DNSZoneID == "" {
 		return nil
 	}
-	if _, err := lifecycle.Do(lifecycle.About(ctx, keyRecords), contract.EnsureRecords, c.records()); err != nil {
+	if _, err := operation.Do(operation.About(ctx, keyRecords), contract.EnsureRecords, c.records()); err != nil {
 		return err
 	}
-	lifecycle.Record(ctx, keyRecords, v1.Resource{Provider: "aws", Region: c.plan.Account.Region, Type: "Route53::RecordSet", ID: c.host(), State: v1.ResourcePresent})
+	operation.Record(ctx, keyRecords, v1.Resource{Provider: "aws", Region: c.plan.Account.Region, Type: "Route53::RecordSet", ID: c.host(), State: v1.ResourcePresent})
 	ep := v1.EndpointsStatus{}
-	lifecycle.Published(ctx, "endpoints", &ep)
+	operation.Published(ctx, "endpoints", &ep)
 	if ep.Private == nil {
 		ep.Private = &v1.PrivateEndpointStatus{}
 	}
 	ep.Private.Host, ep.Private.Port = c.host(), c.plan.Port
-	return lifecycle.Publish(ctx, "endpoints", ep)
+	return operation.Publish(ctx, "endpoints", ep)
 }
 
 func (c *cluster) ensureBackupPolicy(ctx workflow.Context) error {
-	if _, err := lifecycle.Ensure(ctx, keyBackups, contract.EnsureBackupSchedule, c.database()); err != nil {
+	if _, err := operation.Ensure(ctx, keyBackups, contract.EnsureBackupSchedule, c.database()); err != nil {
 		return err
 	}
 	on := c.plan.BackupSchedule != "None"
 	if !on {
-		lifecycle.Forget(ctx, keyBackups)
+		operation.Forget(ctx, keyBackups)
 	}
-	lifecycle.SetCondition(ctx, v1.ConditionBackupPolicyActive, on, "Schedule"+c.plan.BackupSchedule, "backup schedule "+c.plan.BackupSchedule)
+	operation.SetCondition(ctx, v1.ConditionBackupPolicyActive, on, "Schedule"+c.plan.BackupSchedule, "backup schedule "+c.plan.BackupSchedule)
 	return nil
 }
 
 func (c *cluster) publish(ctx workflow.Context) error {
-	lifecycle.SetCondition(ctx, v1.ConditionEndpointsReady, true, "Ready", "load balancer, endpoint service and DNS records exist")
+	operation.SetCondition(ctx, v1.ConditionEndpointsReady, true, "Ready", "load balancer, endpoint service and DNS records exist")
 	return nil
 }
 

@@ -9,29 +9,30 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
+	"github.com/tidbcloud/infra-orchestrator/workflows/operation"
 )
 
 // DeleteCluster removes a Cluster from whatever state it is in, outermost
 // first: names, endpoints, load balancer, database with its volumes, machines,
 // role, key. It ends with the proof that nothing is left.
 func DeleteCluster(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, error) {
-	return lifecycle.Run(ctx, in, lifecycle.Deletion(in, usedBy, newCluster(in).deleteSteps()...)...)
+	return operation.Run(ctx, in, operation.Deletion(in, usedBy, newCluster(in).deleteSteps()...)...)
 }
 
 const usedBy = "everything that uses the Cluster to be gone"
 
-func (c *cluster) deleteSteps() []lifecycle.Step {
-	all := []lifecycle.Step{c.inspectStep()}
+func (c *cluster) deleteSteps() []operation.Step {
+	all := []operation.Step{c.inspectStep()}
 	for _, one := range []part{backupPolicy, dnsRecords, endpointService, loadBalancer, database, namespace, storageClasses, workerPools, role, key} {
 		all = append(all, c.remove(one)...)
 	}
 	return append(all,
-		lifecycle.Step{Name: "ProveAbsence", Doc: "look for anything that still carries the identity", Run: lifecycle.Unless(&c.void, c.proveAbsence)},
-		lifecycle.Step{Name: "ReleaseLease", Doc: "the Network may sleep again", Run: lifecycle.Unless(&c.void, c.releaseLease)})
+		operation.Step{Name: "ProveAbsence", Doc: "look for anything that still carries the identity", Run: operation.Unless(&c.void, c.proveAbsence)},
+		operation.Step{Name: "ReleaseLease", Doc: "the Network may sleep again", Run: operation.Unless(&c.void, c.releaseLease)})
 }
 
-func (c *cluster) inspectStep() lifecycle.Step {
-	return lifecycle.Step{Name: "Inspect", Doc: "see what exists", Budget: 2 * time.Minute, Run: c.inspect}
+func (c *cluster) inspectStep() operation.Step {
+	return operation.Step{Name: "Inspect", Doc: "see what exists", Budget: 2 * time.Minute, Run: c.inspect}
 }
 
 // part is a piece of a Cluster that is made and removed as a whole.
@@ -52,8 +53,8 @@ const (
 
 // remove is the step that removes a part: of a deletion, and of a creation that
 // is cancelled.
-func (c *cluster) remove(p part) []lifecycle.Step {
-	s := map[part]lifecycle.Step{
+func (c *cluster) remove(p part) []operation.Step {
+	s := map[part]operation.Step{
 		backupPolicy:    {Doc: "stop backups and wait for the operator's finalizers", Budget: 30 * time.Minute, Run: c.deleteBackups},
 		dnsRecords:      {Doc: "DNS records in the Network's zone", Run: c.deleteRecords},
 		endpointService: {Doc: "reject connections and delete the PrivateLink endpoint service", Budget: 15 * time.Minute, Run: c.deleteEndpointService},
@@ -65,82 +66,82 @@ func (c *cluster) remove(p part) []lifecycle.Step {
 		role:            {Doc: "IAM role", Run: c.deleteRole},
 		key:             {Doc: "KMS alias, and the key in 30 days", Run: c.deleteKey},
 	}[p]
-	s.Name, s.Run = string(p), lifecycle.Unless(&c.void, s.Run)
-	return []lifecycle.Step{s}
+	s.Name, s.Run = string(p), operation.Unless(&c.void, s.Run)
+	return []operation.Step{s}
 }
 
 func (c *cluster) inspect(ctx workflow.Context) (err error) {
-	c.void, err = lifecycle.Void(ctx, lifecycle.Published(ctx, "observed", &v1.ObservedCluster{}), c.resolve)
+	c.void, err = operation.Void(ctx, operation.Published(ctx, "observed", &v1.ObservedCluster{}), c.resolve)
 	return err
 }
 
 func (c *cluster) deleteBackups(ctx workflow.Context) error {
-	return lifecycle.Remove(ctx, keyBackups, contract.DeleteBackups, c.database())
+	return operation.Remove(ctx, keyBackups, contract.DeleteBackups, c.database())
 }
 
 func (c *cluster) deleteRecords(ctx workflow.Context) error {
 	if c.plan.DNSZoneID == "" {
 		return nil
 	}
-	return lifecycle.Remove(ctx, keyRecords, contract.DeleteRecords, c.records(), "endpoints")
+	return operation.Remove(ctx, keyRecords, contract.DeleteRecords, c.records(), "endpoints")
 }
 
 func (c *cluster) deleteEndpointService(ctx workflow.Context) error {
-	return lifecycle.Remove(ctx, keyEndpoint, contract.DeleteEndpointService, c.endpointService(), "endpoints")
+	return operation.Remove(ctx, keyEndpoint, contract.DeleteEndpointService, c.endpointService(), "endpoints")
 }
 
 // deleteLoadBalancer ends when the cloud has none any more: one that stays
 // would keep the VPC for ever.
 func (c *cluster) deleteLoadBalancer(ctx workflow.Context) error {
-	if err := lifecycle.Remove(ctx, keyService, contract.DeleteService, c.database()); err != nil {
+	if err := operation.Remove(ctx, keyService, contract.DeleteService, c.database()); err != nil {
 		return err
 	}
-	_, err := lifecycle.Do(ctx, contract.WaitLoadBalancerGone, contract.LoadBalancerInput{
+	_, err := operation.Do(ctx, contract.WaitLoadBalancerGone, contract.LoadBalancerInput{
 		Account: c.plan.Account, Cluster: c.in.Object, ServiceNamespace: c.plan.Namespace, VPCID: c.plan.VPCID,
 	})
 	return err
 }
 
 func (c *cluster) deleteDatabase(ctx workflow.Context) error {
-	return lifecycle.Remove(ctx, keyDatabase, contract.DeleteDatabase, c.database())
+	return operation.Remove(ctx, keyDatabase, contract.DeleteDatabase, c.database())
 }
 
 func (c *cluster) deleteNamespace(ctx workflow.Context) error {
-	return lifecycle.Remove(ctx, keyNamespace, contract.DeleteClusterNamespace, c.database())
+	return operation.Remove(ctx, keyNamespace, contract.DeleteClusterNamespace, c.database())
 }
 
 func (c *cluster) deleteStorageClasses(ctx workflow.Context) error {
-	return lifecycle.Remove(ctx, keyClasses, contract.DeleteStorageClasses, c.database())
+	return operation.Remove(ctx, keyClasses, contract.DeleteStorageClasses, c.database())
 }
 
 func (c *cluster) deleteWorkerPools(ctx workflow.Context) error {
-	return lifecycle.WithLock(ctx, c.plan.Network, contract.LockShoot, func(ctx workflow.Context) error {
-		return lifecycle.Remove(ctx, keyPools, contract.DeleteWorkerPools, c.pools(), fieldPools)
+	return operation.WithLock(ctx, c.plan.Network, contract.LockShoot, func(ctx workflow.Context) error {
+		return operation.Remove(ctx, keyPools, contract.DeleteWorkerPools, c.pools(), fieldPools)
 	})
 }
 
 func (c *cluster) deleteRole(ctx workflow.Context) error {
-	return lifecycle.Remove(ctx, keyRole, contract.DeleteRole, c.aws(c.plan.RoleName))
+	return operation.Remove(ctx, keyRole, contract.DeleteRole, c.aws(c.plan.RoleName))
 }
 
 func (c *cluster) deleteKey(ctx workflow.Context) error {
 	if c.plan.EncryptionMode != "ServiceManaged" {
 		return nil
 	}
-	out, err := lifecycle.Do(lifecycle.About(ctx, keyKMS), contract.DeleteKey, c.aws(c.plan.KeyAlias))
+	out, err := operation.Do(operation.About(ctx, keyKMS), contract.DeleteKey, c.aws(c.plan.KeyAlias))
 	if err != nil {
 		return err
 	}
 	if out.Note != "" {
-		lifecycle.Tell(ctx, false, "KeyScheduledForDeletion", "%s", out.Note)
+		operation.Tell(ctx, false, "KeyScheduledForDeletion", "%s", out.Note)
 	}
-	lifecycle.Forget(ctx, keyKMS)
-	lifecycle.Unpublish(ctx, "encryption")
+	operation.Forget(ctx, keyKMS)
+	operation.Unpublish(ctx, "encryption")
 	return nil
 }
 
 func (c *cluster) releaseLease(ctx workflow.Context) error {
-	_, err := lifecycle.Do(ctx, contract.ReleaseLease, lifecycle.Lease(c.in, c.plan.Network))
+	_, err := operation.Do(ctx, contract.ReleaseLease, operation.Lease(c.in, c.plan.Network))
 	return err
 }
 
@@ -149,21 +150,21 @@ func (c *cluster) releaseLease(ctx workflow.Context) error {
 // Cluster that is retained never comes here.
 func (c *cluster) proveAbsence(ctx workflow.Context) error {
 	in := contract.SweepInput{Account: c.plan.Account, Owner: c.in.Object}
-	left, err := lifecycle.Do(ctx, contract.SweepAWS, in)
+	left, err := operation.Do(ctx, contract.SweepAWS, in)
 	if err != nil {
 		return err
 	}
 	if slices.ContainsFunc(left.Resources, func(r v1.Resource) bool { return r.Type == "EC2::Volume" }) {
-		deleted, err := lifecycle.Do(lifecycle.About(ctx, keyDatabase), contract.DeleteVolumes, in)
+		deleted, err := operation.Do(operation.About(ctx, keyDatabase), contract.DeleteVolumes, in)
 		if err != nil {
 			return err
 		}
 		if deleted.Note != "" {
-			lifecycle.Tell(ctx, false, "VolumesDeleted", "%s", deleted.Note)
+			operation.Tell(ctx, false, "VolumesDeleted", "%s", deleted.Note)
 		}
-		if left, err = lifecycle.Do(ctx, contract.SweepAWS, in); err != nil {
+		if left, err = operation.Do(ctx, contract.SweepAWS, in); err != nil {
 			return err
 		}
 	}
-	return lifecycle.ProveAbsence(ctx, left.Resources)
+	return operation.ProveAbsence(ctx, left.Resources)
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
-	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
+	"github.com/tidbcloud/infra-orchestrator/workflows/operation"
 )
 
 // allocateWorkerPools fixes the names of the pools before anything uses them.
@@ -16,30 +16,30 @@ import (
 // there.
 func (c *cluster) allocateWorkerPools(ctx workflow.Context) (err error) {
 	var known []v1.WorkerPool
-	lifecycle.Published(ctx, fieldPools, &known)
-	c.workers, err = lifecycle.Do(ctx, contract.AllocateWorkerPools, contract.AllocateWorkerPoolsInput{
+	operation.Published(ctx, fieldPools, &known)
+	c.workers, err = operation.Do(ctx, contract.AllocateWorkerPools, contract.AllocateWorkerPoolsInput{
 		Cluster: c.in.Object, Shoot: c.plan.Shoot, Generation: c.plan.Generation, Components: c.plan.Components, Known: known,
 	})
 	if err != nil {
 		return err
 	}
-	return lifecycle.Publish(ctx, fieldPools, poolStatus(c.workers, known))
+	return operation.Publish(ctx, fieldPools, poolStatus(c.workers, known))
 }
 
 // ensureWorkerPools adds what is new. What it replaces stays until
 // retireWorkerPools.
 func (c *cluster) ensureWorkerPools(ctx workflow.Context) error {
-	return lifecycle.WithLock(ctx, c.plan.Network, contract.LockShoot, func(ctx workflow.Context) error {
-		_, err := lifecycle.Ensure(ctx, keyPools, contract.EnsureWorkerPools, c.pools())
+	return operation.WithLock(ctx, c.plan.Network, contract.LockShoot, func(ctx workflow.Context) error {
+		_, err := operation.Ensure(ctx, keyPools, contract.EnsureWorkerPools, c.pools())
 		return err
 	})
 }
 
 func (c *cluster) waitWorkerPools(ctx workflow.Context) error {
-	if _, err := lifecycle.WaitShoot(lifecycle.About(ctx, keyPools), contract.WaitShootReady, c.shootInput()); err != nil {
+	if _, err := operation.WaitShoot(operation.About(ctx, keyPools), contract.WaitShootReady, c.shootInput()); err != nil {
 		return err
 	}
-	lifecycle.SetCondition(ctx, v1.ConditionInfrastructureReady, true, "Ready", "key, role and machines exist")
+	operation.SetCondition(ctx, v1.ConditionInfrastructureReady, true, "Ready", "key, role and machines exist")
 	return nil
 }
 
@@ -49,17 +49,17 @@ func (c *cluster) retireWorkerPools(ctx workflow.Context) error {
 	if !c.workers.Shrinks {
 		return nil
 	}
-	err := lifecycle.WithLock(ctx, c.plan.Network, contract.LockShoot, func(ctx workflow.Context) error {
-		_, err := lifecycle.Ensure(ctx, keyPools, contract.RetireWorkerPools, c.pools())
+	err := operation.WithLock(ctx, c.plan.Network, contract.LockShoot, func(ctx workflow.Context) error {
+		_, err := operation.Ensure(ctx, keyPools, contract.RetireWorkerPools, c.pools())
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if err := lifecycle.Publish(ctx, fieldPools, poolStatus(contract.WorkerPools{Pools: c.workers.Pools}, nil)); err != nil {
+	if err := operation.Publish(ctx, fieldPools, poolStatus(contract.WorkerPools{Pools: c.workers.Pools}, nil)); err != nil {
 		return err
 	}
-	if _, err := lifecycle.WaitShoot(lifecycle.About(ctx, keyPools), contract.WaitShootReady, c.shootInput()); err != nil {
+	if _, err := operation.WaitShoot(operation.About(ctx, keyPools), contract.WaitShootReady, c.shootInput()); err != nil {
 		return err
 	}
 	return c.waitDatabaseReady(ctx)

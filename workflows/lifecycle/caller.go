@@ -36,16 +36,18 @@ type External struct {
 	State    string `json:"state,omitempty"`
 }
 
+type ctxKey string
+
 const (
 	// callerHeader names the header.
 	callerHeader = "infra-caller"
 
-	aboutKey ctxKey = "about"
 	askedKey ctxKey = "asked"
+	whoKey   ctxKey = "who"
 )
 
-// answering says whose verb the activities of ctx answer, for the audit.
-func answering(ctx workflow.Context, object contract.ObjectRef, generation int64, req temporal.VerbRequest, refused bool) workflow.Context {
+// Answering says whose verb the activities of ctx answer, for the audit.
+func Answering(ctx workflow.Context, object contract.ObjectRef, generation int64, req temporal.VerbRequest, refused bool) workflow.Context {
 	verb := req.Verb
 	if refused {
 		verb = "refused " + verb
@@ -53,30 +55,22 @@ func answering(ctx workflow.Context, object contract.ObjectRef, generation int64
 	return workflow.WithValue(ctx, askedKey, Caller{Object: object, By: req.By, Generation: generation, Verb: verb})
 }
 
-// About says which entry of the ledger the activities of ctx are about, for
-// the audit.
-func About(ctx workflow.Context, key string) workflow.Context {
-	return workflow.WithValue(ctx, aboutKey, key)
+// WithCaller says who calls the activities of ctx, as of when they start.
+func WithCaller(ctx workflow.Context, who func(workflow.Context) Caller) workflow.Context {
+	return workflow.WithValue(ctx, whoKey, who)
 }
 
-// callerOf is the caller of an activity that starts in ctx; false where nobody
+// CallerOf is the caller of an activity that starts in ctx; false where nobody
 // in particular has asked.
 func callerOf(ctx workflow.Context) (Caller, bool) {
 	if c, ok := ctx.Value(askedKey).(Caller); ok {
 		return c, true
 	}
-	o, ok := ctx.Value(operationKey).(*operation)
+	who, ok := ctx.Value(whoKey).(func(workflow.Context) Caller)
 	if !ok {
 		return Caller{}, false
 	}
-	c := Caller{Object: o.in.Object, By: o.in.By, Step: stepOf(ctx).Name, Generation: o.in.Generation}
-	c.Resource, _ = ctx.Value(aboutKey).(string)
-	for _, r := range o.report.Resources {
-		if c.Resource != "" && r.Key == c.Resource {
-			c.Before = &External{Provider: r.Provider, Type: r.Type, ID: r.ID, State: string(r.State)}
-		}
-	}
-	return c, true
+	return who(ctx), true
 }
 
 type callerKey struct{}

@@ -94,7 +94,3 @@ const (
 	// Superseded: it stalled, and a newer generation asked for another try.
 	Superseded ResultState = "Superseded"
 )
-
-func facts(s contract.ObjectState) Facts {
-	return Facts{Account: s.Account, Provider: s.Provider, Network: s.Network, Cloud: s.Cloud, Region: s.Region}
-}

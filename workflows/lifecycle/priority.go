@@ -19,12 +19,12 @@ const (
 // maxFairnessKey is Temporal's limit, in bytes.
 const maxFairnessKey = 64
 
-// priorityOf says how the tasks of an operation stand among those that wait.
+// PriorityOf says how the tasks of an operation stand among those that wait.
 // Its activities inherit it, and so do their retries.
 //
 // Within a priority Temporal deals tasks out in turn by fairness key, which is
 // the account: whoever has a thousand tasks waiting holds up nobody else's one.
-func priorityOf(in Input) sdk.Priority {
+func PriorityOf(in Input) sdk.Priority {
 	p := sdk.Priority{PriorityKey: priorityResync, FairnessKey: fairnessKey(in)}
 	switch in.Verb {
 	case Create, Delete:

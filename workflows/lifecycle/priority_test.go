@@ -26,7 +26,7 @@ func TestPriorityOf(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := Input{Verb: c.verb, Facts: c.facts, Object: contract.ObjectRef{Kind: "Network", Namespace: "infra", Name: "n1"}}
-			require.Equal(t, c.want, priorityOf(in))
+			require.Equal(t, c.want, PriorityOf(in))
 		})
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	"github.com/tidbcloud/infra-orchestrator/api/temporal"
@@ -13,28 +12,28 @@ import (
 
 // TestAllow has every verb in every state of an object.
 func TestAllow(t *testing.T) {
-	idle := view{object: "Network infra/n1", settled: true}
-	running := view{object: "Network infra/n1", active: true, verb: Create, step: "EnsureShoot", cancellable: true}
+	idle := View{Object: "Network infra/n1", Settled: true}
+	running := View{Object: "Network infra/n1", Active: true, Verb: Create, Step: "EnsureShoot", Cancellable: true}
 	stalled := running
-	stalled.stalled = true
+	stalled.Stalled = true
 	skippable := stalled
-	skippable.skippable = true
-	deleting := view{object: "Network infra/n1", active: true, verb: Delete, step: "WaitShootGone", deleting: true}
+	skippable.Skippable = true
+	deleting := View{Object: "Network infra/n1", Active: true, Verb: Delete, Step: "WaitShootGone", Deleting: true}
 	updating := running
-	updating.verb = Update
+	updating.Verb = Update
 	undoing := running
-	undoing.cancelling = true
+	undoing.Cancelling = true
 	undoingStalled := undoing
-	undoingStalled.stalled = true
-	cancelled := view{object: "Network infra/n1", verb: Create, ended: v1.OperationCancelled}
-	terminated := view{object: "Network infra/n1", verb: Delete, ended: v1.OperationFailed, deleting: true}
+	undoingStalled.Stalled = true
+	cancelled := View{Object: "Network infra/n1", Verb: Create, Ended: v1.OperationCancelled}
+	terminated := View{Object: "Network infra/n1", Verb: Delete, Ended: v1.OperationFailed, Deleting: true}
 	paused := running
-	paused.paused = true
+	paused.Paused = true
 	yes, no := true, false
 	for _, c := range []struct {
 		verb  string
 		state string
-		view  view
+		view  View
 		ok    bool
 		says  string
 	}{
@@ -73,7 +72,7 @@ func TestAllow(t *testing.T) {
 		{"explode", "idle", idle, no, "there are retry, skip, pause, resume, cancel, reconcile"},
 	} {
 		t.Run(c.verb+"/"+c.state, func(t *testing.T) {
-			reply, refused := allow(temporal.VerbRequest{Verb: c.verb}, c.view)
+			reply, refused := Allow(temporal.VerbRequest{Verb: c.verb}, c.view)
 			if c.ok {
 				assert.Empty(t, refused)
 				assert.Contains(t, reply, c.says)
@@ -83,36 +82,21 @@ func TestAllow(t *testing.T) {
 			}
 		})
 	}
-	_, refused := allow(temporal.VerbRequest{Verb: "retry", Step: "WaitShootReady"}, stalled)
+	_, refused := Allow(temporal.VerbRequest{Verb: "retry", Step: "WaitShootReady"}, stalled)
 	assert.Contains(t, refused, `is not in step WaitShootReady (it is in "EnsureShoot")`)
 }
 
 func TestViewOf(t *testing.T) {
 	ref := contract.ObjectRef{Kind: "Network", Namespace: "infra", Name: "n1"}
-	of := func(op v1.OperationStatus) view {
-		return viewOf(contract.ObjectState{Exists: true, Generation: 2, ObservedGeneration: 1, Operation: &op}, ref)
+	of := func(op v1.OperationStatus) View {
+		return ViewOf(contract.ObjectState{Exists: true, Generation: 2, ObservedGeneration: 1, Operation: &op}, ref)
 	}
-	assert.Equal(t, view{object: "Network infra/n1", settled: true}, viewOf(contract.ObjectState{Generation: 1, ObservedGeneration: 1}, ref))
-	assert.True(t, of(v1.OperationStatus{State: v1.OperationRunning}).active)
-	assert.True(t, of(v1.OperationStatus{State: v1.OperationBlocked}).stalled)
-	assert.False(t, of(v1.OperationStatus{State: v1.OperationCancelling}).stalled)
-	assert.True(t, of(v1.OperationStatus{State: v1.OperationCancelling, Steps: []v1.StepStatus{{State: v1.StepStalled}}}).stalled)
-	assert.Equal(t, v1.OperationFailed, of(v1.OperationStatus{State: v1.OperationFailed, Generation: 2}).ended)
-	assert.Empty(t, of(v1.OperationStatus{State: v1.OperationFailed, Generation: 1}).ended, "a newer generation is due anyway")
-	assert.False(t, of(v1.OperationStatus{State: v1.OperationSucceeded}).active)
-}
-
-func TestPausedTextSaysHowToProceed(t *testing.T) {
-	assert.Contains(t, pausedText(contract.ObjectState{Deleting: true}), "the deletion waits")
-	assert.Contains(t, pausedText(contract.ObjectState{}), "resume")
-}
-
-func TestPreempted(t *testing.T) {
-	is := func(reason string) bool {
-		return preempted(contract.ObjectState{Conditions: []metav1.Condition{{Type: v1.ConditionProgressing, Reason: reason}}})
-	}
-	assert.True(t, is("Preempted"))
-	assert.True(t, is("Superseded"))
-	assert.False(t, is("Cancelled"))
-	assert.False(t, preempted(contract.ObjectState{}))
+	assert.Equal(t, View{Object: "Network infra/n1", Settled: true}, ViewOf(contract.ObjectState{Generation: 1, ObservedGeneration: 1}, ref))
+	assert.True(t, of(v1.OperationStatus{State: v1.OperationRunning}).Active)
+	assert.True(t, of(v1.OperationStatus{State: v1.OperationBlocked}).Stalled)
+	assert.False(t, of(v1.OperationStatus{State: v1.OperationCancelling}).Stalled)
+	assert.True(t, of(v1.OperationStatus{State: v1.OperationCancelling, Steps: []v1.StepStatus{{State: v1.StepStalled}}}).Stalled)
+	assert.Equal(t, v1.OperationFailed, of(v1.OperationStatus{State: v1.OperationFailed, Generation: 2}).Ended)
+	assert.Empty(t, of(v1.OperationStatus{State: v1.OperationFailed, Generation: 1}).Ended, "a newer generation is due anyway")
+	assert.False(t, of(v1.OperationStatus{State: v1.OperationSucceeded}).Active)
 }

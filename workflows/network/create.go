@@ -8,27 +8,28 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
+	"github.com/tidbcloud/infra-orchestrator/workflows/operation"
 )
 
 // CreateNetwork makes a Network: credentials, bucket, Shoot, VPC facts,
 // identity provider, DNS zone, operators.
 func CreateNetwork(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, error) {
-	return lifecycle.Run(ctx, in, newNetwork(in).ensureSteps()...)
+	return operation.Run(ctx, in, newNetwork(in).ensureSteps()...)
 }
 
 // UpdateNetwork makes a Network again. Every step is an Ensure, so an
 // unchanged spec changes nothing, and what has drifted is put right.
 func UpdateNetwork(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, error) {
-	return lifecycle.Run(ctx, in, newNetwork(in).ensureSteps()...)
+	return operation.Run(ctx, in, newNetwork(in).ensureSteps()...)
 }
 
-func (n *network) ensureSteps() []lifecycle.Step {
-	return []lifecycle.Step{
+func (n *network) ensureSteps() []operation.Step {
+	return []operation.Step{
 		{Name: "Preflight", Doc: "check spec, references and credentials", Budget: 2 * time.Minute, Run: n.preflight, Recall: undo(n.inspectStep())},
 		{Name: "EnsureBinding", Doc: "bind the provider's credentials in the garden project", Budget: 2 * time.Minute, Run: n.ensureBinding, Undo: undo(n.deleteBinding())},
-		lifecycle.Together(
-			lifecycle.Step{Name: "EnsureBucket", Doc: "S3 bucket for backups and imports", Run: n.ensureBucket, Undo: undo(n.deleteBucket())},
-			lifecycle.Step{Name: "EnsureShoot", Doc: "order the Shoot from Gardener", Budget: 2 * time.Minute, Run: n.ensureShoot, Undo: undo(n.deleteShoot(), n.waitShootGone())},
+		operation.Together(
+			operation.Step{Name: "EnsureBucket", Doc: "S3 bucket for backups and imports", Run: n.ensureBucket, Undo: undo(n.deleteBucket())},
+			operation.Step{Name: "EnsureShoot", Doc: "order the Shoot from Gardener", Budget: 2 * time.Minute, Run: n.ensureShoot, Undo: undo(n.deleteShoot(), n.waitShootGone())},
 		),
 		{Name: "WaitShootReady", Doc: "the Shoot to be created and healthy", Budget: time.Hour, Limit: &n.plan.ShootCreateTimeout, Run: n.waitShootReady, Remake: "EnsureShoot"},
 		{Name: "DiscoverVPC", Doc: "find the VPC that Gardener made", Run: n.discoverVPC},
@@ -41,94 +42,94 @@ func (n *network) ensureSteps() []lifecycle.Step {
 }
 
 // undo lists what takes a step back, in order.
-func undo(steps ...lifecycle.Step) []lifecycle.Step { return steps }
+func undo(steps ...operation.Step) []operation.Step { return steps }
 
 func (n *network) preflight(ctx workflow.Context) error {
 	if err := n.resolve(ctx); err != nil {
 		return err
 	}
-	if _, err := lifecycle.Do(ctx, contract.VerifyAWSCredentials, n.plan.Account); err != nil {
+	if _, err := operation.Do(ctx, contract.VerifyAWSCredentials, n.plan.Account); err != nil {
 		return err
 	}
 	// From here on things may exist: a deletion goes by this field. What an
 	// earlier operation has published stays until it is observed anew.
-	if lifecycle.Published(ctx, "shoot", &v1.NetworkShootStatus{}) {
+	if operation.Published(ctx, "shoot", &v1.NetworkShootStatus{}) {
 		return nil
 	}
 	return n.publishShoot(ctx, contract.ShootStatus{})
 }
 
 func (n *network) ensureBinding(ctx workflow.Context) error {
-	_, err := lifecycle.Ensure(ctx, keyBinding, contract.EnsureBinding, n.plan)
+	_, err := operation.Ensure(ctx, keyBinding, contract.EnsureBinding, n.plan)
 	return err
 }
 
 func (n *network) ensureBucket(ctx workflow.Context) error {
-	if _, err := lifecycle.Ensure(ctx, keyBucket, contract.EnsureBucket, n.aws(n.plan.BucketName)); err != nil {
+	if _, err := operation.Ensure(ctx, keyBucket, contract.EnsureBucket, n.aws(n.plan.BucketName)); err != nil {
 		return err
 	}
-	return lifecycle.Publish(ctx, "bucket", v1.NetworkBucketStatus{Name: n.plan.BucketName})
+	return operation.Publish(ctx, "bucket", v1.NetworkBucketStatus{Name: n.plan.BucketName})
 }
 
 func (n *network) ensureShoot(ctx workflow.Context) error {
 	if n.in.Verb == lifecycle.Create {
 		// Nobody else writes a Shoot that is not there yet.
-		_, err := lifecycle.Ensure(ctx, keyShoot, contract.EnsureShoot, n.plan)
+		_, err := operation.Ensure(ctx, keyShoot, contract.EnsureShoot, n.plan)
 		return err
 	}
-	return lifecycle.WithLock(ctx, n.in.Object, contract.LockShoot, func(ctx workflow.Context) error {
-		_, err := lifecycle.Ensure(ctx, keyShoot, contract.EnsureShoot, n.plan)
+	return operation.WithLock(ctx, n.in.Object, contract.LockShoot, func(ctx workflow.Context) error {
+		_, err := operation.Ensure(ctx, keyShoot, contract.EnsureShoot, n.plan)
 		return err
 	})
 }
 
 func (n *network) waitShootReady(ctx workflow.Context) (err error) {
-	if n.shoot, err = lifecycle.WaitShoot(lifecycle.About(ctx, keyShoot), contract.WaitShootReady, n.shootInput()); err != nil {
+	if n.shoot, err = operation.WaitShoot(operation.About(ctx, keyShoot), contract.WaitShootReady, n.shootInput()); err != nil {
 		return err
 	}
-	lifecycle.SetCondition(ctx, v1.ConditionShootReady, true, "Ready", "the Shoot "+n.plan.Shoot.String()+" is healthy")
+	operation.SetCondition(ctx, v1.ConditionShootReady, true, "Ready", "the Shoot "+n.plan.Shoot.String()+" is healthy")
 	return n.publishShoot(ctx, n.shoot)
 }
 
 // publishShoot shows the Shoot in status.shoot.
 func (n *network) publishShoot(ctx workflow.Context, s contract.ShootStatus) error {
-	return lifecycle.Publish(ctx, "shoot", v1.NetworkShootStatus{
+	return operation.Publish(ctx, "shoot", v1.NetworkShootStatus{
 		Namespace: n.plan.Shoot.Namespace, Name: n.plan.Shoot.Name, UID: s.UID, TechnicalID: s.TechnicalID,
 		SeedName: s.SeedName, Generation: s.Generation, ObservedGeneration: s.ObservedGeneration, Hibernated: s.Hibernated,
 	})
 }
 
 func (n *network) discoverVPC(ctx workflow.Context) (err error) {
-	n.vpc, err = lifecycle.Do(ctx, contract.DiscoverVPC, contract.DiscoverVPCInput{Account: n.plan.Account, TechnicalID: n.shoot.TechnicalID})
+	n.vpc, err = operation.Do(ctx, contract.DiscoverVPC, contract.DiscoverVPCInput{Account: n.plan.Account, TechnicalID: n.shoot.TechnicalID})
 	if err != nil {
 		return err
 	}
-	return lifecycle.Publish(ctx, "vpc", v1.NetworkVPCStatus{ID: n.vpc.ID, CIDR: n.vpc.CIDR, RouteTableIDs: n.vpc.RouteTableIDs, Zones: n.vpc.Zones})
+	return operation.Publish(ctx, "vpc", v1.NetworkVPCStatus{ID: n.vpc.ID, CIDR: n.vpc.CIDR, RouteTableIDs: n.vpc.RouteTableIDs, Zones: n.vpc.Zones})
 }
 
 func (n *network) ensureOIDC(ctx workflow.Context) error {
-	provider, err := lifecycle.Ensure(ctx, keyOIDC, contract.EnsureOIDCProvider, n.oidc())
+	provider, err := operation.Ensure(ctx, keyOIDC, contract.EnsureOIDCProvider, n.oidc())
 	if err != nil {
 		return err
 	}
-	return lifecycle.Publish(ctx, "oidc", v1.NetworkOIDCStatus{Issuer: n.shoot.Issuer, ProviderARN: provider.ID})
+	return operation.Publish(ctx, "oidc", v1.NetworkOIDCStatus{Issuer: n.shoot.Issuer, ProviderARN: provider.ID})
 }
 
 func (n *network) ensureDNSZone(ctx workflow.Context) error {
 	if n.plan.DNSZoneName == "" {
 		return nil // spec.dns.visibility None
 	}
-	zone, err := lifecycle.Do(lifecycle.About(ctx, keyZone), contract.EnsureHostedZone, n.zone())
+	zone, err := operation.Do(operation.About(ctx, keyZone), contract.EnsureHostedZone, n.zone())
 	if err != nil {
 		return err
 	}
-	lifecycle.Record(ctx, keyZone, zone.Resource)
-	lifecycle.SetCondition(ctx, v1.ConditionCloudResourcesReady, true, "Ready", "bucket, OIDC provider and DNS zone exist")
-	return lifecycle.Publish(ctx, "dnsZone", v1.NetworkDNSZoneStatus{ID: zone.ID, Name: zone.Name, NameServers: zone.NameServers})
+	operation.Record(ctx, keyZone, zone.Resource)
+	operation.SetCondition(ctx, v1.ConditionCloudResourcesReady, true, "Ready", "bucket, OIDC provider and DNS zone exist")
+	return operation.Publish(ctx, "dnsZone", v1.NetworkDNSZoneStatus{ID: zone.ID, Name: zone.Name, NameServers: zone.NameServers})
 }
 
 func (n *network) fetchConfig(ctx workflow.Context) error {
-	ref, err := lifecycle.Do(ctx, contract.FetchNetworkConfig, contract.ConfigQuery{
+	ref, err := operation.Do(ctx, contract.FetchNetworkConfig, contract.ConfigQuery{
 		Cloud: n.plan.Cloud, Region: n.plan.Region, Tenant: n.plan.Tenant,
 	})
 	n.hash = ref.Hash
@@ -137,14 +138,14 @@ func (n *network) fetchConfig(ctx workflow.Context) error {
 
 func (n *network) bootstrapShoot(ctx workflow.Context) error {
 	in := contract.BootstrapInput{Owner: n.in.Object, Shoot: n.plan.Shoot, ConfigHash: n.hash}
-	if _, err := lifecycle.Do(lifecycle.About(ctx, keyShoot), contract.BootstrapShoot, in); err != nil {
+	if _, err := operation.Do(operation.About(ctx, keyShoot), contract.BootstrapShoot, in); err != nil {
 		return err
 	}
-	_, err := lifecycle.Do(ctx, contract.WaitBootstrapped, in)
+	_, err := operation.Do(ctx, contract.WaitBootstrapped, in)
 	return err
 }
 
 func (n *network) publish(ctx workflow.Context) error {
-	lifecycle.SetCondition(ctx, v1.ConditionAwake, true, "Awake", "the Shoot runs")
+	operation.SetCondition(ctx, v1.ConditionAwake, true, "Awake", "the Shoot runs")
 	return n.publishShoot(ctx, n.shoot)
 }

@@ -10,79 +10,80 @@ import (
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/faults"
 	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
+	"github.com/tidbcloud/infra-orchestrator/workflows/operation"
 )
 
 // DeleteNetwork removes a Network from whatever state it is in: everything
 // outside Gardener's knowledge first, then the Shoot, then what the Shoot
 // needed. It ends with the proof that nothing is left.
 func DeleteNetwork(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, error) {
-	return lifecycle.Run(ctx, in, lifecycle.Deletion(in, usedBy, newNetwork(in).deleteSteps()...)...)
+	return operation.Run(ctx, in, operation.Deletion(in, usedBy, newNetwork(in).deleteSteps()...)...)
 }
 
 // usedBy is whom the deletion waits for.
 const usedBy = "every Cluster of the Network to be gone"
 
-func (n *network) deleteSteps() []lifecycle.Step {
-	return []lifecycle.Step{
+func (n *network) deleteSteps() []operation.Step {
+	return []operation.Step{
 		n.inspectStep(),
-		{Name: "CleanShoot", Doc: "remove load balancers and volumes from the Shoot", Budget: 15 * time.Minute, Run: lifecycle.Unless(&n.void, n.cleanShoot)},
+		{Name: "CleanShoot", Doc: "remove load balancers and volumes from the Shoot", Budget: 15 * time.Minute, Run: operation.Unless(&n.void, n.cleanShoot)},
 		n.deleteDNSZone(), n.deleteShoot(), n.waitShootGone(), n.deleteOIDC(), n.deleteBucket(), n.deleteBinding(),
-		{Name: "ProveAbsence", Doc: "look for anything that still carries the identity", Run: lifecycle.Unless(&n.void, n.proveAbsence)},
+		{Name: "ProveAbsence", Doc: "look for anything that still carries the identity", Run: operation.Unless(&n.void, n.proveAbsence)},
 	}
 }
 
-func (n *network) inspectStep() lifecycle.Step {
-	return lifecycle.Step{Name: "Inspect", Doc: "see what exists", Run: n.inspect}
+func (n *network) inspectStep() operation.Step {
+	return operation.Step{Name: "Inspect", Doc: "see what exists", Run: n.inspect}
 }
 
 // These steps undo those of a creation that is cancelled, too.
 
-func (n *network) deleteDNSZone() lifecycle.Step {
-	return lifecycle.Step{Name: "DeleteDNSZone", Doc: "Route 53 hosted zone", Run: lifecycle.Unless(&n.void, func(ctx workflow.Context) error {
+func (n *network) deleteDNSZone() operation.Step {
+	return operation.Step{Name: "DeleteDNSZone", Doc: "Route 53 hosted zone", Run: operation.Unless(&n.void, func(ctx workflow.Context) error {
 		if n.plan.DNSZoneName == "" {
 			return nil
 		}
-		return lifecycle.Remove(ctx, keyZone, contract.DeleteHostedZone, n.zone(), "dnsZone")
+		return operation.Remove(ctx, keyZone, contract.DeleteHostedZone, n.zone(), "dnsZone")
 	})}
 }
 
-func (n *network) deleteShoot() lifecycle.Step {
-	return lifecycle.Step{Name: "DeleteShoot", Doc: "confirm and delete the Shoot", Run: lifecycle.Unless(&n.void, func(ctx workflow.Context) error {
-		_, err := lifecycle.Do(lifecycle.About(ctx, keyShoot), contract.DeleteShoot, n.shootInput())
+func (n *network) deleteShoot() operation.Step {
+	return operation.Step{Name: "DeleteShoot", Doc: "confirm and delete the Shoot", Run: operation.Unless(&n.void, func(ctx workflow.Context) error {
+		_, err := operation.Do(operation.About(ctx, keyShoot), contract.DeleteShoot, n.shootInput())
 		return err
 	})}
 }
 
 // waitShootGone names what keeps the VPC, when Gardener fails for that.
-func (n *network) waitShootGone() lifecycle.Step {
-	return lifecycle.Step{Name: "WaitShootGone", Doc: "Gardener to remove the Shoot and its VPC", Budget: 90 * time.Minute, Limit: &n.plan.ShootDeleteTimeout,
-		Run: lifecycle.Unless(&n.void, func(ctx workflow.Context) error {
-			if _, err := lifecycle.WaitShoot(lifecycle.About(ctx, keyShoot), contract.WaitShootGone, n.shootInput()); err != nil {
+func (n *network) waitShootGone() operation.Step {
+	return operation.Step{Name: "WaitShootGone", Doc: "Gardener to remove the Shoot and its VPC", Budget: 90 * time.Minute, Limit: &n.plan.ShootDeleteTimeout,
+		Run: operation.Unless(&n.void, func(ctx workflow.Context) error {
+			if _, err := operation.WaitShoot(operation.About(ctx, keyShoot), contract.WaitShootGone, n.shootInput()); err != nil {
 				return n.explain(ctx, err)
 			}
-			lifecycle.Forget(ctx, keyShoot)
-			lifecycle.Unpublish(ctx, "vpc")
+			operation.Forget(ctx, keyShoot)
+			operation.Unpublish(ctx, "vpc")
 			// Its names stay: a deletion goes by them.
 			return n.publishShoot(ctx, contract.ShootStatus{TechnicalID: n.swept(ctx)})
 		})}
 }
 
-func (n *network) deleteOIDC() lifecycle.Step {
+func (n *network) deleteOIDC() operation.Step {
 	// It finds them by identity, too: an earlier Shoot of the Network had another
 	// issuer, and this operation may know of none.
-	return lifecycle.Step{Name: "DeleteOIDC", Doc: "IAM OIDC provider", Run: lifecycle.Unless(&n.void, func(ctx workflow.Context) error {
-		return lifecycle.Remove(ctx, keyOIDC, contract.DeleteOIDCProvider, n.oidc(), "oidc")
+	return operation.Step{Name: "DeleteOIDC", Doc: "IAM OIDC provider", Run: operation.Unless(&n.void, func(ctx workflow.Context) error {
+		return operation.Remove(ctx, keyOIDC, contract.DeleteOIDCProvider, n.oidc(), "oidc")
 	})}
 }
 
-func (n *network) deleteBucket() lifecycle.Step {
-	return lifecycle.Step{Name: "DeleteBucket", Doc: "S3 bucket, kept when it holds backups to retain", Budget: 30 * time.Minute,
-		Run: lifecycle.Unless(&n.void, n.removeBucket)}
+func (n *network) deleteBucket() operation.Step {
+	return operation.Step{Name: "DeleteBucket", Doc: "S3 bucket, kept when it holds backups to retain", Budget: 30 * time.Minute,
+		Run: operation.Unless(&n.void, n.removeBucket)}
 }
 
-func (n *network) deleteBinding() lifecycle.Step {
-	return lifecycle.Step{Name: "DeleteBinding", Doc: "credentials binding, unless another Network uses it", Run: lifecycle.Unless(&n.void, func(ctx workflow.Context) error {
-		return lifecycle.Remove(ctx, keyBinding, contract.DeleteBinding, n.plan)
+func (n *network) deleteBinding() operation.Step {
+	return operation.Step{Name: "DeleteBinding", Doc: "credentials binding, unless another Network uses it", Run: operation.Unless(&n.void, func(ctx workflow.Context) error {
+		return operation.Remove(ctx, keyBinding, contract.DeleteBinding, n.plan)
 	})}
 }
 
@@ -90,21 +91,21 @@ func (n *network) deleteBinding() lifecycle.Step {
 // start from what exists. A Network that never passed Preflight has nothing,
 // and may well have a spec that cannot be resolved.
 func (n *network) inspect(ctx workflow.Context) (err error) {
-	if n.void, err = lifecycle.Void(ctx, lifecycle.Published(ctx, "shoot", &v1.NetworkShootStatus{}), n.resolve); err != nil || n.void {
+	if n.void, err = operation.Void(ctx, operation.Published(ctx, "shoot", &v1.NetworkShootStatus{}), n.resolve); err != nil || n.void {
 		return err
 	}
-	if n.shoot, err = lifecycle.Do(ctx, contract.ObserveShoot, n.shootInput()); err != nil {
+	if n.shoot, err = operation.Do(ctx, contract.ObserveShoot, n.shootInput()); err != nil {
 		return err
 	}
 	if n.shoot.Issuer == "" {
 		// The Shoot may be gone already: what was published still names it, which
 		// is quicker than to look for it.
 		var oidc v1.NetworkOIDCStatus
-		lifecycle.Published(ctx, "oidc", &oidc)
+		operation.Published(ctx, "oidc", &oidc)
 		n.shoot.Issuer = oidc.Issuer
 	}
 	var vpc v1.NetworkVPCStatus
-	lifecycle.Published(ctx, "vpc", &vpc)
+	operation.Published(ctx, "vpc", &vpc)
 	n.vpc.ID = vpc.ID
 	return nil
 }
@@ -115,41 +116,41 @@ func (n *network) cleanShoot(ctx workflow.Context) error {
 		n.shoot.OperationType == "Delete" {
 		return nil
 	}
-	_, err := lifecycle.Do(lifecycle.About(ctx, keyShoot), contract.CleanShoot, n.shootInput())
+	_, err := operation.Do(operation.About(ctx, keyShoot), contract.CleanShoot, n.shootInput())
 	return err
 }
 
 func (n *network) removeBucket(ctx workflow.Context) error {
-	out, err := lifecycle.Do(lifecycle.About(ctx, keyBucket), contract.DeleteBucket, contract.DeleteBucketInput{
+	out, err := operation.Do(operation.About(ctx, keyBucket), contract.DeleteBucket, contract.DeleteBucketInput{
 		AWSResourceInput: n.aws(n.plan.BucketName), Retain: n.plan.RetainBucket,
 	})
 	if err != nil {
 		return err
 	}
 	if out.Resource.State == v1.ResourceRetained {
-		lifecycle.Record(ctx, keyBucket, out.Resource)
-		lifecycle.Tell(ctx, false, "Retained", "%s", out.Note)
+		operation.Record(ctx, keyBucket, out.Resource)
+		operation.Tell(ctx, false, "Retained", "%s", out.Note)
 		return nil
 	}
-	lifecycle.Forget(ctx, keyBucket)
-	lifecycle.Unpublish(ctx, "bucket")
+	operation.Forget(ctx, keyBucket)
+	operation.Unpublish(ctx, "bucket")
 	return nil
 }
 
 func (n *network) proveAbsence(ctx workflow.Context) error {
 	in := contract.SweepInput{Account: n.plan.Account, Owner: n.in.Object, TechnicalID: n.swept(ctx)}
-	left, err := lifecycle.Do(ctx, contract.SweepAWS, in)
+	left, err := operation.Do(ctx, contract.SweepAWS, in)
 	if err != nil {
 		return err
 	}
-	return lifecycle.ProveAbsence(ctx, left.Resources)
+	return operation.ProveAbsence(ctx, left.Resources)
 }
 
 // swept is the technical ID of the Shoot that the Network has had, "" when it
 // never had one: the name alone may be that of somebody else's.
 func (n *network) swept(ctx workflow.Context) string {
 	var had v1.NetworkShootStatus
-	lifecycle.Published(ctx, "shoot", &had)
+	operation.Published(ctx, "shoot", &had)
 	switch {
 	case n.shoot.TechnicalID != "":
 		return n.shoot.TechnicalID
@@ -171,9 +172,9 @@ func (n *network) explain(ctx workflow.Context, err error) error {
 		return err
 	}
 	in := contract.DiscoverVPCInput{Account: n.plan.Account, TechnicalID: n.technicalID()}
-	left, lerr := lifecycle.Do(ctx, contract.ListVPCDependents, in)
+	left, lerr := operation.Do(ctx, contract.ListVPCDependents, in)
 	if lerr == nil && len(left.Resources) > 0 {
-		f.Message += "; still attached: " + lifecycle.Names(left.Resources)
+		f.Message += "; still attached: " + operation.Names(left.Resources)
 	}
 	return faults.ToTemporal(f)
 }

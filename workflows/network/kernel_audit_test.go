@@ -17,6 +17,7 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/faults"
 	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
 	"github.com/tidbcloud/infra-orchestrator/workflows/network"
+	"github.com/tidbcloud/infra-orchestrator/workflows/object"
 	"github.com/tidbcloud/infra-orchestrator/workflows/workflowtest"
 )
 
@@ -241,7 +242,7 @@ func TestALongWaitStartsTheObjectsHistoryAnew(t *testing.T) {
 }
 
 // input is what the next run starts with.
-func input(t *testing.T, fresh *workflow.ContinueAsNewError) (in lifecycle.ObjectInput) {
+func input(t *testing.T, fresh *workflow.ContinueAsNewError) (in object.Input) {
 	t.Helper()
 	require.NoError(t, json.Unmarshal(fresh.Input.GetPayloads()[0].GetData(), &in))
 	return in

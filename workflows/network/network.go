@@ -11,6 +11,7 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
+	"github.com/tidbcloud/infra-orchestrator/workflows/operation"
 )
 
 // Kind is the Network for the kernel.
@@ -50,7 +51,7 @@ func newNetwork(in lifecycle.Input) *network { return &network{in: in} }
 
 // resolve validates the Network and pins its plan for the whole operation.
 func (n *network) resolve(ctx workflow.Context) (err error) {
-	n.plan, err = lifecycle.Do(ctx, contract.PlanNetwork, n.in.Object)
+	n.plan, err = operation.Do(ctx, contract.PlanNetwork, n.in.Object)
 	return err
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
+	"github.com/tidbcloud/infra-orchestrator/workflows/operation"
 )
 
 // Kind is the Provider for the kernel.
@@ -37,58 +38,58 @@ func phases() map[lifecycle.Verb]v1.Phase {
 
 // CreateProvider checks a Provider's references and credentials.
 func CreateProvider(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, error) {
-	return lifecycle.Run(ctx, in, verifySteps(in)...)
+	return operation.Run(ctx, in, verifySteps(in)...)
 }
 
 // UpdateProvider checks them again.
 func UpdateProvider(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, error) {
-	return lifecycle.Run(ctx, in, verifySteps(in)...)
+	return operation.Run(ctx, in, verifySteps(in)...)
 }
 
 // DeleteProvider waits until no Network uses the Provider and lets it go.
 func DeleteProvider(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, error) {
-	return lifecycle.Run(ctx, in, lifecycle.Deletion(in, "every Network of the Provider to be gone")...)
+	return operation.Run(ctx, in, operation.Deletion(in, "every Network of the Provider to be gone")...)
 }
 
 // CreateProviderType checks a ProviderType.
 func CreateProviderType(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, error) {
-	return lifecycle.Run(ctx, in, checkStep(in))
+	return operation.Run(ctx, in, checkStep(in))
 }
 
 // UpdateProviderType checks it again.
 func UpdateProviderType(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, error) {
-	return lifecycle.Run(ctx, in, checkStep(in))
+	return operation.Run(ctx, in, checkStep(in))
 }
 
 // DeleteProviderType waits until no Provider is of the type and lets it go.
 func DeleteProviderType(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, error) {
-	return lifecycle.Run(ctx, in, lifecycle.Deletion(in, "every Provider of the type to be gone")...)
+	return operation.Run(ctx, in, operation.Deletion(in, "every Provider of the type to be gone")...)
 }
 
-func verifySteps(in lifecycle.Input) []lifecycle.Step {
+func verifySteps(in lifecycle.Input) []operation.Step {
 	var plan contract.ProviderPlan
-	return []lifecycle.Step{
+	return []operation.Step{
 		{Name: "Preflight", Doc: "check spec and references", Budget: 2 * time.Minute, Run: func(ctx workflow.Context) (err error) {
-			plan, err = lifecycle.Do(ctx, contract.PlanProvider, in.Object)
+			plan, err = operation.Do(ctx, contract.PlanProvider, in.Object)
 			return err
 		}},
 		{Name: "VerifyCredentials", Doc: "ask the cloud whose the credentials are", Budget: 2 * time.Minute, Run: func(ctx workflow.Context) error {
-			who, err := lifecycle.Do(ctx, contract.VerifyAWSCredentials, plan.Account)
+			who, err := operation.Do(ctx, contract.VerifyAWSCredentials, plan.Account)
 			if err != nil {
 				return err
 			}
-			lifecycle.SetCondition(ctx, v1.ConditionCredentialsValid, true, "Verified", "the credentials belong to "+who.ARN)
+			operation.SetCondition(ctx, v1.ConditionCredentialsValid, true, "Verified", "the credentials belong to "+who.ARN)
 			if plan.CredentialsHash == "" {
 				return nil
 			}
-			return lifecycle.Publish(ctx, "credentialsHash", plan.CredentialsHash)
+			return operation.Publish(ctx, "credentialsHash", plan.CredentialsHash)
 		}},
 	}
 }
 
-func checkStep(in lifecycle.Input) lifecycle.Step {
-	return lifecycle.Step{Name: "Preflight", Doc: "check spec and references", Budget: 2 * time.Minute, Run: func(ctx workflow.Context) error {
-		_, err := lifecycle.Do(ctx, contract.PlanProviderType, in.Object)
+func checkStep(in lifecycle.Input) operation.Step {
+	return operation.Step{Name: "Preflight", Doc: "check spec and references", Budget: 2 * time.Minute, Run: func(ctx workflow.Context) error {
+		_, err := operation.Do(ctx, contract.PlanProviderType, in.Object)
 		return err
 	}}
 }

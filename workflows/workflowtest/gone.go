@@ -13,6 +13,7 @@ import (
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/faults"
 	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
+	"github.com/tidbcloud/infra-orchestrator/workflows/operation"
 )
 
 // goneAt are the tests of something that is missing at one activity of a
@@ -103,7 +104,7 @@ func goneForEver(t *testing.T, k lifecycle.Kind, verb lifecycle.Verb, activity s
 	requireMonotonic(t, e)
 	if contract.VerbOf(activity) == "Wait" {
 		_, recreated := recreations(e)
-		require.True(t, recreated || first.Hint != lifecycle.HintMissing,
+		require.True(t, recreated || first.Hint != operation.HintMissing,
 			"a step that waits says which step makes what it waits for (Remake), or why none does (Given)")
 	}
 }
@@ -165,7 +166,7 @@ func vanishes(t *testing.T, k lifecycle.Kind, verb lifecycle.Verb, activity stri
 	e.Rest(24 * time.Hour)
 	e.RunObject()
 	if errors := lastErrors(e); len(errors) > 0 {
-		require.NotEqual(t, lifecycle.HintMissing, errors[0].Hint)
+		require.NotEqual(t, operation.HintMissing, errors[0].Hint)
 		return // nothing of this operation makes it
 	}
 	requireReady(t, e)

@@ -22,6 +22,7 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
+	"github.com/tidbcloud/infra-orchestrator/workflows/object"
 )
 
 // Form is a way that an operation can go. Each goes through other code of the
@@ -262,7 +263,7 @@ func requireGate(t *testing.T, kinds []lifecycle.Kind) {
 func newReplayer(kinds []lifecycle.Kind, run func(lifecycle.Kind, lifecycle.Verb) lifecycle.Operation) worker.WorkflowReplayer {
 	r := worker.NewWorkflowReplayer()
 	for _, k := range kinds {
-		r.RegisterWorkflowWithOptions(k.Object, workflow.RegisterOptions{Name: k.Name})
+		r.RegisterWorkflowWithOptions(object.Of(k), workflow.RegisterOptions{Name: k.Name})
 		for verb := range k.Operations {
 			r.RegisterWorkflowWithOptions(run(k, verb), workflow.RegisterOptions{Name: k.OperationType(verb)})
 		}

@@ -22,6 +22,7 @@ import (
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/faults"
 	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
+	"github.com/tidbcloud/infra-orchestrator/workflows/object"
 )
 
 // Env is a world with the workflows of one kind in the SDK's test environment,
@@ -42,7 +43,7 @@ func NewEnv(t *testing.T, k lifecycle.Kind) *Env {
 	e.SetDetachedChildWait(false) // an operation may outlive its object's workflow
 	// The first test of a process runs a second and more on a busy machine.
 	e.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: 20 * time.Second})
-	e.RegisterWorkflowWithOptions(k.Object, workflow.RegisterOptions{Name: k.Name})
+	e.RegisterWorkflowWithOptions(object.Of(k), workflow.RegisterOptions{Name: k.Name})
 	for verb, run := range k.Operations {
 		e.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: k.OperationType(verb)})
 	}
@@ -54,7 +55,7 @@ func NewEnv(t *testing.T, k lifecycle.Kind) *Env {
 
 // RunObject runs the object workflow until it ends or rests.
 func (e *Env) RunObject() {
-	e.ExecuteWorkflow(e.Kind.Name, lifecycle.ObjectInput{
+	e.ExecuteWorkflow(e.Kind.Name, object.Input{
 		Kind: e.Object.Kind, Namespace: e.Object.Namespace, Name: e.Object.Name, ID: e.Object.ID,
 	})
 }

@@ -1,4 +1,4 @@
-package lifecycle
+package operation
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
 )
 
 // details shows the operation in the Temporal UI (tab Workflow, "Current
@@ -30,7 +31,7 @@ var marks = map[v1.StepState]string{
 
 // markdown is the operation as a page for people: what it is, what it waits
 // for, and its steps with their durations.
-func markdown(in Input, op v1.OperationStatus, last *v1.LastError, docs map[string]string) string {
+func markdown(in lifecycle.Input, op v1.OperationStatus, last *v1.LastError, docs map[string]string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "**%s** (generation %d), %d %%\n\n", in.Title(), in.Generation, op.Progress)
 	switch {

@@ -1,4 +1,4 @@
-package lifecycle
+package operation
 
 import (
 	"time"
@@ -10,6 +10,7 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/api/temporal"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/faults"
+	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
 )
 
 // quiet is the time in which throttling and passing failures are nobody's
@@ -74,7 +75,7 @@ func (o *operation) watchDependencies(ctx workflow.Context, f *faults.Fault, sin
 		return what
 	}
 	opts := workflow.ActivityOptions{TaskQueue: contract.WaitDependencies.Queue(), Summary: "a change of what it needs",
-		StartToCloseTimeout: attachTimeout, HeartbeatTimeout: idleHeartbeat, RetryPolicy: retryPolicy(), Priority: priorityOf(o.in)}
+		StartToCloseTimeout: lifecycle.AttachTimeout, HeartbeatTimeout: lifecycle.IdleHeartbeat, RetryPolicy: lifecycle.RetryPolicy(), Priority: lifecycle.PriorityOf(o.in)}
 	change := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, opts), contract.WaitDependencies.Name,
 		contract.DependenciesInput{Ref: o.in.Object, Since: metav1.NewTime(since), Used: f.Used})
 	workflow.Go(ctx, func(ctx workflow.Context) {
@@ -105,29 +106,17 @@ func (o *operation) state() v1.OperationState {
 	return v1.OperationRunning
 }
 
-// signalNews tells the object workflow that an operation stalls or goes on.
-const signalNews = "operation"
-
-// news is the argument of signalNews.
-type news struct {
-	// UID of the object that the operation is for; older operations send none.
-	UID     string `json:"uid,omitempty"`
-	Stalled bool   `json:"stalled"`
-	Reason  string `json:"reason,omitempty"`
-	Message string `json:"message,omitempty"`
-}
-
 // tellNews tells it what stalls the operation now, if anything does.
 func (o *operation) tellNews(ctx workflow.Context) {
 	if o.preempted {
 		return // another operation speaks for the object now
 	}
-	n := news{UID: o.in.UID}
+	n := lifecycle.News{UID: o.in.UID}
 	if s, is := o.stalledStep(); is {
 		f := o.faults[s.Name]
 		n.Stalled, n.Reason, n.Message = true, f.last.Class, f.text
 	}
 	id := temporal.ObjectID(o.in.Object.Kind, o.in.Object.Namespace, o.in.Object.Name)
 	// Not awaited: an object workflow that is away reads the status later.
-	workflow.SignalExternalWorkflow(ctx, id, "", signalNews, n)
+	workflow.SignalExternalWorkflow(ctx, id, "", lifecycle.SignalNews, n)
 }

@@ -1,4 +1,4 @@
-package lifecycle
+package operation
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	"github.com/tidbcloud/infra-orchestrator/api/temporal"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
 )
 
 // errSuperseded ends an operation in favour of a newer generation.
@@ -19,7 +20,7 @@ var errSuperseded = errors.New("superseded by a newer generation")
 
 // operation is the state of a running operation workflow.
 type operation struct {
-	in     Input
+	in     lifecycle.Input
 	steps  []Step // flattened, in order
 	report contract.OperationReport
 	lock   workflow.Mutex  // one report at a time, so that none overtakes another
@@ -59,21 +60,21 @@ type operation struct {
 
 // Run runs an operation: its steps in order, each with budget, progress and
 // stall handling. It returns an error only when it was cancelled.
-func Run(ctx workflow.Context, in Input, steps ...Step) (Result, error) {
+func Run(ctx workflow.Context, in lifecycle.Input, steps ...Step) (lifecycle.Result, error) {
 	o := &operation{in: in, steps: flatten(steps), lock: workflow.NewMutex(ctx),
 		stalls: map[string]int{}, faults: map[string]*stalled{}, quietSince: map[string]time.Time{}, absent: map[string]*absence{},
 		waited: map[string]bool{}, skips: map[string]bool{}, stops: map[string]workflow.CancelFunc{}}
 	requireMakers(o.steps)
-	ctx = workflow.WithValue(ctx, operationKey, o)
-	if in.Verb == Delete {
+	ctx = lifecycle.WithCaller(workflow.WithValue(ctx, operationKey, o), o.caller)
+	if in.Verb == lifecycle.Delete {
 		ctx = o.uncancelled(ctx)
 	}
 	ctx, o.cancel = workflow.WithCancel(ctx)
 	if err := o.listen(ctx); err != nil {
-		return Result{}, err
+		return lifecycle.Result{}, err
 	}
 	if err := o.begin(ctx); err != nil {
-		return Result{}, err // cancelled before anything was done or told
+		return lifecycle.Result{}, err // cancelled before anything was done or told
 	}
 	err := o.runAll(ctx, steps)
 	if err != nil && !errors.Is(err, errSuperseded) {
@@ -91,7 +92,7 @@ func (o *operation) uncancelled(ctx workflow.Context) workflow.Context {
 		if workflow.Await(apart, func() bool { return ctx.Err() != nil && begun() }) != nil {
 			return
 		}
-		_, refused := allowCancel(view{active: true, verb: Delete})
+		_, refused := lifecycle.Allow(temporal.VerbRequest{Verb: temporal.VerbCancel}, lifecycle.View{Active: true, Verb: lifecycle.Delete})
 		o.event(apart, true, "CancelRefused", "%s was asked in Temporal to cancel: refused, %s", o.in.Title(), refused)
 		o.publish(apart, false)
 	})
@@ -102,14 +103,14 @@ func (o *operation) uncancelled(ctx workflow.Context) workflow.Context {
 // from there, and tells that it runs.
 func (o *operation) begin(ctx workflow.Context) error {
 	s := contract.ObjectState{Minted: o.in.Minted}
-	if o.in.Verb != Create || o.in.Previous != "" { // else nothing can have been published
+	if o.in.Verb != lifecycle.Create || o.in.Previous != "" { // else nothing can have been published
 		// A cancellation that comes now is told by end, as any other.
 		sure, _ := workflow.NewDisconnectedContext(ctx)
 		var err error
-		if s, err = readSurely(sure, contract.ReadObjectInput{Ref: o.in.Object, Live: true}); err != nil {
+		if s, err = lifecycle.ReadObject(sure, contract.ReadObjectInput{Ref: o.in.Object, Live: true}); err != nil {
 			return err
 		}
-		if o.in.Verb == Delete && !s.Exists { // else it would find nothing to remove, and call that done
+		if o.in.Verb == lifecycle.Delete && !s.Exists { // else it would find nothing to remove, and call that done
 			o.preempted = true
 			o.stop()
 		}
@@ -142,10 +143,10 @@ func (o *operation) list(steps []Step) {
 }
 
 // end tells how it ended.
-func (o *operation) end(ctx workflow.Context, err error) (Result, error) {
+func (o *operation) end(ctx workflow.Context, err error) (lifecycle.Result, error) {
 	op := &o.report.Operation
 	reason, text := "Succeeded", o.in.Title()+": done"
-	res := Result{State: Succeeded}
+	res := lifecycle.Result{State: lifecycle.Succeeded}
 	switch {
 	case err == nil:
 		op.State, op.Progress, op.WaitingFor = v1.OperationSucceeded, 100, ""
@@ -154,10 +155,10 @@ func (o *operation) end(ctx workflow.Context, err error) (Result, error) {
 			o.event(ctx, true, "CancelledTooLate", "%s: its last step was under way when it was cancelled%s, so it is done", o.in.Title(), o.who())
 		}
 	case errors.Is(err, errSuperseded):
-		op.State, reason, text = v1.OperationCancelled, reasonSuperseded, "a newer generation of the spec takes over"
-		res.State, err = Superseded, nil
+		op.State, reason, text = v1.OperationCancelled, lifecycle.ReasonSuperseded, "a newer generation of the spec takes over"
+		res.State, err = lifecycle.Superseded, nil
 	case o.preempted: // what it says is read only where a deletion is why
-		op.State, reason, text = v1.OperationCancelled, reasonPreempted, "stopped in step "+op.Step+" for a deletion, which goes on from what exists"
+		op.State, reason, text = v1.OperationCancelled, lifecycle.ReasonPreempted, "stopped in step "+op.Step+" for a deletion, which goes on from what exists"
 		err = workflow.ErrCanceled
 	default:
 		op.State, reason, err = v1.OperationCancelled, "Cancelled", workflow.ErrCanceled

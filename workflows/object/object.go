@@ -1,16 +1,16 @@
-package lifecycle
+package object
 
 import (
 	"slices"
 	"time"
 
-	sdk "go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	"github.com/tidbcloud/infra-orchestrator/api/temporal"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
 )
 
 // Numbers of history events from which an object workflow that has nothing to do
@@ -20,7 +20,7 @@ const (
 	// clean history.
 	afterWork = 10
 	// atRest is for a run that has only been woken by resyncs. One adds 5 events,
-	// of about 3 KB in all, so at one every 10 minutes a run lasts 16 hours: each
+	// Of about 3 KB in all, so at one every 10 minutes a run lasts 16 hours: each
 	// run that ends is kept for the namespace's retention time. On the other side
 	// stands what a worker that starts anew has to read, once, for an object that
 	// is woken: 300 KB.
@@ -30,9 +30,9 @@ const (
 	atRestSize = 512 << 10
 )
 
-// ObjectInput is the argument of an object workflow; api/temporal.Object is
+// Input is the argument of an object workflow; api/temporal.Object is
 // what the bridge sends.
-type ObjectInput struct {
+type Input struct {
 	Kind      string   `json:"kind"`
 	Namespace string   `json:"namespace"`
 	Name      string   `json:"name"`
@@ -40,7 +40,7 @@ type ObjectInput struct {
 	Carried   *carried `json:"carried,omitempty"`
 }
 
-// carried is what an object workflow hands to its next run.
+// Carried is what an object workflow hands to its next run.
 type carried struct {
 	// Resting: nothing was due; wait for a signal before looking again.
 	Resting bool `json:"resting,omitempty"`
@@ -57,7 +57,7 @@ type carried struct {
 
 // object is the state of a running object workflow.
 type object struct {
-	kind    Kind
+	kind    lifecycle.Kind
 	ref     contract.ObjectRef
 	carried carried
 	changed workflow.ReceiveChannel
@@ -75,8 +75,12 @@ type object struct {
 	looked   time.Time               // when the last look began
 }
 
-// Object is the object workflow of the kind: look, decide, act, rest.
-func (k Kind) Object(ctx workflow.Context, in ObjectInput) error {
+// Of is the object workflow of a kind: look, decide, act, rest.
+func Of(k lifecycle.Kind) func(workflow.Context, Input) error {
+	return func(ctx workflow.Context, in Input) error { return run(ctx, k, in) }
+}
+
+func run(ctx workflow.Context, k lifecycle.Kind, in Input) error {
 	o, err := newObject(ctx, k, in)
 	if err != nil {
 		return err
@@ -143,11 +147,11 @@ func (o *object) replace(ctx workflow.Context, s contract.ObjectState) error {
 	return o.continueAs(ctx, s.ID)
 }
 
-func newObject(ctx workflow.Context, k Kind, in ObjectInput) (*object, error) {
+func newObject(ctx workflow.Context, k lifecycle.Kind, in Input) (*object, error) {
 	o := &object{
 		kind: k, ref: contract.ObjectRef{Kind: in.Kind, Namespace: in.Namespace, Name: in.Name, ID: in.ID},
 		changed: workflow.GetSignalChannel(ctx, temporal.SignalChanged),
-		news:    workflow.GetSignalChannel(ctx, signalNews),
+		news:    workflow.GetSignalChannel(ctx, lifecycle.SignalNews),
 	}
 	if in.Carried != nil {
 		o.carried = *in.Carried
@@ -232,7 +236,7 @@ func (o *object) settle(ctx workflow.Context, s contract.ObjectState, d decision
 // continueAs starts a fresh run, for this identity or for the one that took
 // the object's name.
 func (o *object) continueAs(ctx workflow.Context, id string) error {
-	in := ObjectInput{Kind: o.ref.Kind, Namespace: o.ref.Namespace, Name: o.ref.Name, ID: id}
+	in := Input{Kind: o.ref.Kind, Namespace: o.ref.Namespace, Name: o.ref.Name, ID: id}
 	if id == o.ref.ID {
 		in.Carried = &o.carried
 	}
@@ -244,27 +248,11 @@ func (o *object) continueAs(ctx workflow.Context, id string) error {
 func (o *object) read(ctx workflow.Context) (contract.ObjectState, error) {
 	holders := o.carried.Leases.holders()
 	o.looked = workflow.Now(ctx)
-	s, err := readSurely(ctx, contract.ReadObjectInput{Ref: o.ref, Live: true, Brief: true, Holders: holders})
+	s, err := lifecycle.ReadObject(ctx, contract.ReadObjectInput{Ref: o.ref, Live: true, Brief: true, Holders: holders})
 	if err == nil {
 		o.sweep(ctx, s, holders)
 	}
 	return s, err
-}
-
-// readSurely reads an object until that works; it fails only when it is
-// cancelled. A refusal, too, is repeated: it says more about an API server or
-// its roles than about the object, and must end nothing.
-func readSurely(ctx workflow.Context, in contract.ReadObjectInput) (contract.ObjectState, error) {
-	for {
-		s, err := must(ctx, contract.ReadObject, in)
-		if err == nil || sdk.IsCanceledError(err) {
-			return s, err
-		}
-		workflow.GetLogger(ctx).Error("cannot read the object, trying again in a minute", "object", in.Ref.String(), "error", err)
-		if err := workflow.Sleep(ctx, time.Minute); err != nil {
-			return s, err
-		}
-	}
 }
 
 // tell writes the object's own part of status, unless it says so already.
@@ -282,7 +270,7 @@ func (o *object) tell(ctx workflow.Context, s contract.ObjectState, phase v1.Pha
 	if s.Ready != nil && s.Ready.Status == ready.Status {
 		in.Ready.LastTransitionTime = s.Ready.LastTransitionTime
 	}
-	if _, err := must(ctx, contract.ApplyObjectStatus, in); err != nil {
+	if _, err := lifecycle.Must(ctx, contract.ApplyObjectStatus, in); err != nil {
 		workflow.GetLogger(ctx).Error("status not told", "object", o.ref.String(), "error", err)
 	}
 	showPhase(ctx, phase)

@@ -1,4 +1,4 @@
-package lifecycle
+package object
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
-	"github.com/tidbcloud/infra-orchestrator/faults"
+	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
 )
 
 // Objects that went without a deletion of ours: somebody took the finalizer
@@ -42,7 +42,7 @@ func forgotten(ctx workflow.Context, r *running) bool {
 func (o *object) outlive(ctx workflow.Context, r *running, identity string) error {
 	o.warn(ctx, r.in.UID, r.id, "FormerOperation", "the operation "+r.id+" is of a former object of this name, and is stopped if it runs still; "+
 		o.leftBehind(identity))
-	r.control(ctx, control{Do: doGone})
+	r.control(ctx, lifecycle.Control{Do: lifecycle.DoGone})
 	ended := o.attach(ctx, r.id, "")
 	for {
 		s, err := o.read(ctx)
@@ -95,17 +95,12 @@ func (o *object) removed(s contract.ObjectState) {
 	}
 }
 
-// gone says whether a fault is that the operation's own object is no more.
-func (o *operation) gone(f *faults.Fault) bool {
-	return f.Class == faults.Gone && f.Resource == o.in.Object.String()
-}
-
 // warn logs a sentence and tells it as an Event on the object with the uid,
 // which may be gone.
 func (o *object) warn(ctx workflow.Context, uid, key, reason, sentence string) {
 	workflow.GetLogger(ctx).Warn(sentence, "object", o.ref.String(), "uid", uid)
 	e := contract.Event{Key: uid + "/" + key + "/" + reason, Warning: true, Reason: reason, Message: sentence}
-	if _, err := must(ctx, contract.AnswerVerb, contract.VerbAnswer{Ref: o.ref, UID: uid, Events: []contract.Event{e}}); err != nil {
+	if _, err := lifecycle.Must(ctx, contract.AnswerVerb, contract.VerbAnswer{Ref: o.ref, UID: uid, Events: []contract.Event{e}}); err != nil {
 		workflow.GetLogger(ctx).Error("event not told", "object", o.ref.String(), "reason", reason, "error", err)
 	}
 }

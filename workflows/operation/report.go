@@ -1,4 +1,4 @@
-package lifecycle
+package operation
 
 import (
 	"encoding/json"
@@ -14,6 +14,7 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/api/temporal"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/faults"
+	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
 )
 
 // mark records a step's new state and tells it: to the custom resource, to the
@@ -33,7 +34,7 @@ func (o *operation) mark(ctx workflow.Context, s Step, state v1.StepState) {
 		op.WaitingFor = ""
 		if len(o.faults) == 0 { // else a step beside it is stalled, and that is what people must see
 			op.Step, op.StepStartedAt = s.Name, st.StartedAt
-			op.Cancellable, op.Skippable = o.in.Verb != Delete, s.Skippable
+			op.Cancellable, op.Skippable = o.in.Verb != lifecycle.Delete, s.Skippable
 			o.condition(ctx, v1.ConditionProgressing, metav1.ConditionTrue, s.Name, s.Doc)
 			o.condition(ctx, v1.ConditionStalled, metav1.ConditionFalse, "Progressing", "nothing to mend")
 		}
@@ -121,7 +122,7 @@ func (o *operation) stalledStep() (Step, bool) {
 	return Step{}, false
 }
 
-// publish sends the report. Reports go one at a time, each with the newest
+// Publish sends the report. Reports go one at a time, each with the newest
 // state, so that none overtakes another. The last one must arrive. A report is
 // never cancelled: one that is abandoned in flight could still arrive, after
 // the last one.
@@ -140,12 +141,12 @@ func (o *operation) publish(ctx workflow.Context, last bool) {
 	sent.Details = maps.Clone(o.report.Details)
 	o.report.Events = nil
 	if last {
-		if _, err := must(ctx, contract.ApplyOperationStatus, sent); err != nil { // the object closes it
+		if _, err := lifecycle.Must(ctx, contract.ApplyOperationStatus, sent); err != nil { // the object closes it
 			workflow.GetLogger(ctx).Error("last report refused", "operation", sent.Operation.ID, "error", err)
 		}
 		return
 	}
-	if err := tell(ctx, contract.ApplyOperationStatus, sent); err != nil {
+	if err := lifecycle.Try(ctx, contract.ApplyOperationStatus, sent); err != nil {
 		o.report.Events = append(sent.Events, o.report.Events...) // go with the next
 		if o.gone(faults.FromTemporal(err)) {                     // a later operation has followed this one
 			o.preempted = true
@@ -178,24 +179,7 @@ func (o *operation) progress() int32 {
 func (o *operation) condition(ctx workflow.Context, kind string, status metav1.ConditionStatus, reason, message string) {
 	c := metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message,
 		ObservedGeneration: o.in.Generation, LastTransitionTime: metav1.NewTime(workflow.Now(ctx))}
-	o.report.Conditions = withCondition(o.report.Conditions, c)
-}
-
-// withCondition returns the list with c in it; the transition time stays when
-// the status does.
-func withCondition(list []metav1.Condition, c metav1.Condition) []metav1.Condition {
-	list = slices.Clone(list)
-	for i, old := range list {
-		if old.Type != c.Type {
-			continue
-		}
-		if old.Status == c.Status {
-			c.LastTransitionTime = old.LastTransitionTime
-		}
-		list[i] = c
-		return list
-	}
-	return append(list, c)
+	o.report.Conditions = lifecycle.WithCondition(o.report.Conditions, c)
 }
 
 // event adds a Kubernetes Event to the next report.
@@ -217,7 +201,7 @@ func (o *operation) attributes(ctx workflow.Context) {
 	}
 	if o.report.LastError != nil {
 		class = temporal.AttrFaultClass.ValueSet(o.report.LastError.Class)
-		if o.in.Verb == Create {
+		if o.in.Verb == lifecycle.Create {
 			phase = temporal.AttrPhase.ValueSet(string(v1.PhaseFailed))
 		}
 	}

@@ -1,4 +1,4 @@
-package lifecycle
+package operation
 
 import (
 	"time"
@@ -6,6 +6,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
 )
 
 // WithLock runs do while the keeper's lock is held by this operation, so that
@@ -44,12 +45,12 @@ func Acquire(ctx workflow.Context, in contract.LeaseRequest) error {
 
 // Lease is the lease that keeps the keeper awake for as long as the object of
 // this operation has it.
-func Lease(in Input, keeper contract.ObjectRef) contract.LeaseRequest {
+func Lease(in lifecycle.Input, keeper contract.ObjectRef) contract.LeaseRequest {
 	return contract.LeaseRequest{Keeper: keeper, Name: contract.LeaseRunning, Shared: true,
 		Holder: contract.Holder{Object: in.Object, UID: in.UID}}
 }
 
-// acquire asks the keeper until it grants the lease. A request that waits has
+// Acquire asks the keeper until it grants the lease. A request that waits has
 // a place in the keeper's queue, and keeps it: over retries, over restarts and
 // when it is asked again. It waits here, in the workflow, for the keeper to
 // signal that its turn has come, for as long as that takes: an activity that

@@ -1,10 +1,11 @@
-package lifecycle
+package object
 
 import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	"github.com/tidbcloud/infra-orchestrator/api/temporal"
+	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
 )
 
 // What the object's workflow does while its operation runs.
@@ -34,7 +35,7 @@ func (o *object) watch(ctx workflow.Context, r *running) (over bool, err error) 
 			}
 			continue
 		}
-		var n news
+		var n lifecycle.News
 		if o.news.ReceiveAsync(&n) {
 			o.relay(ctx, r, n)
 			continue
@@ -71,7 +72,7 @@ func (o *object) reconsider(ctx workflow.Context, r *running) {
 	r.known = knows(s, r)
 	switch {
 	case !s.Exists, s.UID != r.in.UID:
-		r.control(ctx, control{Do: doGone})
+		r.control(ctx, lifecycle.Control{Do: lifecycle.DoGone})
 		return
 	case s.Paused:
 		o.pause(ctx, s, r, true)
@@ -79,10 +80,10 @@ func (o *object) reconsider(ctx workflow.Context, r *running) {
 	}
 	o.pause(ctx, s, r, false)
 	switch {
-	case s.Deleting && (r.in.Verb != Delete || s.ForceDelete && !r.in.ForceDelete):
-		r.control(ctx, control{Do: doPreempt})
+	case s.Deleting && (r.in.Verb != lifecycle.Delete || s.ForceDelete && !r.in.ForceDelete):
+		r.control(ctx, lifecycle.Control{Do: lifecycle.DoPreempt})
 	case s.Generation > r.in.Generation:
-		r.control(ctx, control{Do: doWake, Generation: s.Generation})
+		r.control(ctx, lifecycle.Control{Do: lifecycle.DoWake, Generation: s.Generation})
 	}
 	if o.kind.Keeper && s.Ready != nil { // leases may have changed
 		o.tell(ctx, s, phaseOf(s), s.ObservedGeneration, *s.Ready)
@@ -96,7 +97,7 @@ func (o *object) pause(ctx workflow.Context, s contract.ObjectState, r *running,
 		if paused {
 			do = temporal.VerbPause
 		}
-		r.control(ctx, control{Do: do})
+		r.control(ctx, lifecycle.Control{Do: do})
 	}
 	r.paused = &paused
 	switch {
@@ -108,7 +109,7 @@ func (o *object) pause(ctx workflow.Context, s contract.ObjectState, r *running,
 }
 
 // relay shows on the object that its operation stalls, or goes on again.
-func (o *object) relay(ctx workflow.Context, r *running, n news) {
+func (o *object) relay(ctx workflow.Context, r *running, n lifecycle.News) {
 	s, err := o.read(ctx)
 	if err != nil || !s.Exists || s.UID != r.in.UID || n.UID != "" && n.UID != s.UID {
 		return // another object's, too: its operation may outlive it

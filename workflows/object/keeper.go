@@ -1,4 +1,4 @@
-package lifecycle
+package object
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/api/temporal"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/faults"
+	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
 )
 
 // A keeper grants leases and locks to others' operations. Temporal lets a
@@ -82,7 +83,7 @@ func (o *object) callTurns(ctx workflow.Context) {
 		if one.Waiter == "" {
 			continue
 		}
-		told := workflow.SignalExternalWorkflow(ctx, one.Waiter, "", signalControl, control{Do: doGranted})
+		told := workflow.SignalExternalWorkflow(ctx, one.Waiter, "", lifecycle.SignalControl, lifecycle.Control{Do: lifecycle.DoGranted})
 		o.calling++ // a run that ends with it under way would take it along
 		workflow.Go(ctx, func(ctx workflow.Context) {
 			err := told.Get(ctx, nil)

@@ -1,4 +1,4 @@
-package lifecycle
+package object
 
 import (
 	"errors"
@@ -13,11 +13,12 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	"github.com/tidbcloud/infra-orchestrator/api/temporal"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
 )
 
 // running is an operation in flight, started by this run or found running.
 type running struct {
-	in    Input
+	in    lifecycle.Input
 	id    string
 	ended workflow.Future
 	// known: status names it as the active one, so that the next run of the
@@ -30,13 +31,13 @@ type running struct {
 // control steers the operation. The future is ready once the operation has it
 // in its history; it fails when the operation has ended, which matters to
 // nobody but whoever asked.
-func (r *running) control(ctx workflow.Context, c control) workflow.Future {
-	return workflow.SignalExternalWorkflow(ctx, r.id, "", signalControl, c)
+func (r *running) control(ctx workflow.Context, c lifecycle.Control) workflow.Future {
+	return workflow.SignalExternalWorkflow(ctx, r.id, "", lifecycle.SignalControl, c)
 }
 
 // operate runs one operation to its end and tells how it ended.
-func (o *object) operate(ctx workflow.Context, s contract.ObjectState, verb Verb) error {
-	in := Input{Object: o.ref, UID: s.UID, Verb: verb, Generation: s.Generation, DeletionPolicy: s.DeletionPolicy,
+func (o *object) operate(ctx workflow.Context, s contract.ObjectState, verb lifecycle.Verb) error {
+	in := lifecycle.Input{Object: o.ref, UID: s.UID, Verb: verb, Generation: s.Generation, DeletionPolicy: s.DeletionPolicy,
 		ForceDelete: s.ForceDelete, Minted: s.Minted && !s.Migrated, Facts: facts(s), By: s.LastManager}
 	asked, by := o.asked, o.by
 	if asked != "" {
@@ -74,7 +75,7 @@ func (o *object) operate(ctx workflow.Context, s contract.ObjectState, verb Verb
 
 // tellState tells that an operation is on its way, or what it is stalled by
 // when it is one that runs already.
-func (o *object) tellState(ctx workflow.Context, s contract.ObjectState, in Input) {
+func (o *object) tellState(ctx workflow.Context, s contract.ObjectState, in lifecycle.Input) {
 	if c := apimeta.FindStatusCondition(s.Conditions, v1.ConditionStalled); c != nil && c.Status == metav1.ConditionTrue && s.Operation != nil && s.Operation.Active() {
 		o.tellStalled(ctx, s, in, c.Reason, c.Message)
 		return
@@ -83,16 +84,16 @@ func (o *object) tellState(ctx workflow.Context, s contract.ObjectState, in Inpu
 }
 
 // tellStalled tells what an operation is stalled by.
-func (o *object) tellStalled(ctx workflow.Context, s contract.ObjectState, in Input, reason, message string) {
+func (o *object) tellStalled(ctx workflow.Context, s contract.ObjectState, in lifecycle.Input, reason, message string) {
 	phase := o.kind.Phases[in.Verb]
-	if in.Verb == Create {
+	if in.Verb == lifecycle.Create {
 		phase = v1.PhaseFailed
 	}
 	o.tell(ctx, s, phase, s.ObservedGeneration, o.ready(ctx, s.Generation, false, reason, message))
 }
 
 // tellRuns tells that an operation is on its way.
-func (o *object) tellRuns(ctx workflow.Context, s contract.ObjectState, in Input) {
+func (o *object) tellRuns(ctx workflow.Context, s contract.ObjectState, in lifecycle.Input) {
 	phase := o.kind.Phases[in.Verb]
 	o.tell(ctx, s, phase, s.ObservedGeneration, o.ready(ctx, s.Generation, false, string(phase), in.Title()+" runs"))
 }
@@ -111,12 +112,12 @@ func (o *object) lost(ctx workflow.Context, r *running) bool {
 // by an object workflow that is no more, or was terminated; either way its end
 // comes first. Unless it is a former object's, whose status was restored with
 // the object.
-func (o *object) resume(ctx workflow.Context, s contract.ObjectState, in Input) *running {
+func (o *object) resume(ctx workflow.Context, s contract.ObjectState, in lifecycle.Input) *running {
 	op := s.Operation
 	if op == nil || !op.Active() {
 		return nil
 	}
-	in.Verb, in.Generation = Verb(op.Type), op.Generation
+	in.Verb, in.Generation = lifecycle.Verb(op.Type), op.Generation
 	in.ForceDelete = false // if it is one, starting it again does no harm
 	r := &running{in: in, id: op.ID, ended: o.attach(ctx, op.ID, in.UID)}
 	if !restored(s) { // else what is asked is asked of this object's own
@@ -126,7 +127,7 @@ func (o *object) resume(ctx workflow.Context, s contract.ObjectState, in Input) 
 }
 
 // start starts the operation, or attaches to it when it runs already.
-func (o *object) start(ctx workflow.Context, in Input) (*running, error) {
+func (o *object) start(ctx workflow.Context, in lifecycle.Input) (*running, error) {
 	if o.carried.Generation != in.Generation {
 		o.carried.Generation, o.carried.Operations = in.Generation, 0
 	}
@@ -150,7 +151,7 @@ func (o *object) start(ctx workflow.Context, in Input) (*running, error) {
 	return r, nil
 }
 
-func (o *object) childOptions(in Input, id string) workflow.ChildWorkflowOptions {
+func (o *object) childOptions(in lifecycle.Input, id string) workflow.ChildWorkflowOptions {
 	attrs := []sdk.SearchAttributeUpdate{
 		temporal.AttrKind.ValueSet(in.Object.Kind), temporal.AttrNamespace.ValueSet(in.Object.Namespace),
 		temporal.AttrName.ValueSet(in.Object.Name), temporal.AttrPhase.ValueSet(string(o.kind.Phases[in.Verb])),
@@ -169,7 +170,7 @@ func (o *object) childOptions(in Input, id string) workflow.ChildWorkflowOptions
 		// operation with it; the next one attaches.
 		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_ABANDON,
 		StaticSummary:         in.Title(),
-		Priority:              priorityOf(in),
+		Priority:              lifecycle.PriorityOf(in),
 		TypedSearchAttributes: sdk.NewSearchAttributes(attrs...),
 		Memo:                  map[string]any{contract.MemoUID: in.UID, contract.MemoIdentity: in.Object.ID},
 	}
@@ -179,7 +180,7 @@ func (o *object) childOptions(in Input, id string) workflow.ChildWorkflowOptions
 // uid, one that is not for that object is a formerError.
 func (o *object) attach(ctx workflow.Context, id, uid string) workflow.Future {
 	opts := workflow.ActivityOptions{TaskQueue: contract.WaitOperation.Queue(), Summary: "attached to " + id,
-		StartToCloseTimeout: attachTimeout, HeartbeatTimeout: idleHeartbeat, RetryPolicy: retryPolicy()}
+		StartToCloseTimeout: lifecycle.AttachTimeout, HeartbeatTimeout: lifecycle.IdleHeartbeat, RetryPolicy: lifecycle.RetryPolicy()}
 	f, set := workflow.NewFuture(ctx)
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		var end contract.OperationEnd
@@ -197,15 +198,15 @@ func (o *object) attach(ctx workflow.Context, id, uid string) workflow.Future {
 		case end.Failure != "":
 			set.SetError(errors.New(end.Failure))
 		default:
-			set.SetValue(Result{State: ResultState(end.State)})
+			set.SetValue(lifecycle.Result{State: lifecycle.ResultState(end.State)})
 		}
 	})
 	return f
 }
 
 // again is what people can do about an operation that was ended.
-func again(v Verb) string {
-	if v == Delete {
+func again(v lifecycle.Verb) string {
+	if v == lifecycle.Delete {
 		return "ask for retry, and it goes on from what exists; the object stays until then"
 	}
 	return "ask for retry or change the spec, and it starts again from what exists; or delete the object"
@@ -213,12 +214,12 @@ func again(v Verb) string {
 
 // finish tells how an operation ended.
 func (o *object) finish(ctx workflow.Context, r *running) error {
-	var res Result
+	var res lifecycle.Result
 	err := r.ended.Get(ctx, &res)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	o.carried.Removed = err == nil && res.State == Succeeded && r.in.Verb == Delete
+	o.carried.Removed = err == nil && res.State == lifecycle.Succeeded && r.in.Verb == lifecycle.Delete
 	s, rerr := o.read(ctx)
 	if rerr != nil || !s.Exists || s.UID != r.in.UID { // another object has the name by now
 		return rerr
@@ -227,7 +228,7 @@ func (o *object) finish(ctx workflow.Context, r *running) error {
 		return err
 	}
 	switch {
-	case err == nil && res.State == Succeeded && r.in.Verb != Delete:
+	case err == nil && res.State == lifecycle.Succeeded && r.in.Verb != lifecycle.Delete:
 		ok := s.Generation == r.in.Generation && !s.Deleting
 		ready := o.ready(ctx, s.Generation, ok, "Ready", o.ref.Kind+" is ready")
 		if !ok {
@@ -236,7 +237,7 @@ func (o *object) finish(ctx workflow.Context, r *running) error {
 		o.tell(ctx, s, o.kind.Well, r.in.Generation, ready)
 		// Nothing is due unless somebody has said so meanwhile.
 		o.carried.Resting = ok && !o.drain()
-	case err == nil, s.Deleting && r.in.Verb != Delete:
+	case err == nil, s.Deleting && r.in.Verb != lifecycle.Delete:
 		// Superseded, deleted or preempted: the next look says what is due.
 	case preempted(s), errors.Is(err, errUnknown):
 	case sdk.IsCanceledError(err):
@@ -265,16 +266,16 @@ func (o *object) closeReport(ctx workflow.Context, s contract.ObjectState, r *ru
 	reason, event := string(state), string(r.in.Verb)+string(state)
 	switch {
 	case of != nil: // nobody has to ask for this object's own
-		reason, why = reasonSuperseded, of.Error()
+		reason, why = lifecycle.ReasonSuperseded, of.Error()
 	case errors.Is(ended, errUnknown): // nor for what nobody has ended
-		state, reason, event = v1.OperationCancelled, reasonSuperseded, "OperationLost"
+		state, reason, event = v1.OperationCancelled, lifecycle.ReasonSuperseded, "OperationLost"
 		why = ended.Error() + ", as when it has lost its data; it begins again, and goes on from what exists"
 	}
 	known := s.Operation != nil && s.Operation.ID == r.id
 	if known && !s.Operation.Active() || !known && ended == nil {
 		return nil
 	}
-	s, err := readSurely(ctx, contract.ReadObjectInput{Ref: o.ref, Live: true}) // in full
+	s, err := lifecycle.ReadObject(ctx, contract.ReadObjectInput{Ref: o.ref, Live: true}) // in full
 	if err != nil || !s.Exists || s.UID != r.in.UID {
 		return err
 	}
@@ -285,11 +286,11 @@ func (o *object) closeReport(ctx workflow.Context, s contract.ObjectState, r *ru
 	at := now(ctx)
 	op.State, op.WaitingFor, op.FinishedAt, op.Cancellable, op.Skippable = state, "", &at, false, false
 	rep := contract.OperationReport{Ref: o.ref, UID: s.UID, Operation: op, Resources: s.Resources, Details: s.Details,
-		Conditions: withCondition(s.Conditions, metav1.Condition{Type: v1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: reason,
+		Conditions: lifecycle.WithCondition(s.Conditions, metav1.Condition{Type: v1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: reason,
 			Message: why, ObservedGeneration: r.in.Generation, LastTransitionTime: at}),
 		Events: []contract.Event{{Key: r.id + "/ended", Warning: state != v1.OperationSucceeded, Reason: event,
 			Message: "the operation " + r.id + " ended: " + why}}}
-	if _, err = must(ctx, contract.ApplyOperationStatus, rep); err != nil && !sdk.IsCanceledError(err) {
+	if _, err = lifecycle.Must(ctx, contract.ApplyOperationStatus, rep); err != nil && !sdk.IsCanceledError(err) {
 		workflow.GetLogger(ctx).Error("end of an operation not told, trying again in a minute", "object", o.ref.String(), "error", err)
 		return workflow.Sleep(ctx, time.Minute)
 	}
@@ -309,10 +310,14 @@ func cause(err error) string {
 
 // attemptOf is the attempt in the previous operation's id, if that was for the
 // same generation; 0 otherwise.
-func attemptOf(in Input) int64 {
+func attemptOf(in lifecycle.Input) int64 {
 	generation, attempt := temporal.OperationNumber(in.Previous)
 	if generation != in.Generation {
 		return 0
 	}
 	return attempt
+}
+
+func facts(s contract.ObjectState) lifecycle.Facts {
+	return lifecycle.Facts{Account: s.Account, Provider: s.Provider, Network: s.Network, Cloud: s.Cloud, Region: s.Region}
 }

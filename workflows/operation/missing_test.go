@@ -1,4 +1,4 @@
-package lifecycle_test
+package operation_test
 
 import (
 	"slices"
@@ -12,6 +12,7 @@ import (
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/faults"
 	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
+	"github.com/tidbcloud/infra-orchestrator/workflows/operation"
 	"github.com/tidbcloud/infra-orchestrator/workflows/workflowtest"
 )
 
@@ -20,23 +21,23 @@ import (
 func beside() lifecycle.Kind {
 	does := func(a contract.Activity[contract.ShootInput, contract.ShootStatus]) func(workflow.Context) error {
 		return func(ctx workflow.Context) error {
-			_, err := lifecycle.Do(ctx, a, contract.ShootInput{})
+			_, err := operation.Do(ctx, a, contract.ShootInput{})
 			return err
 		}
 	}
 	makes := func(a contract.Activity[contract.NetworkPlan, contract.Outcome]) func(workflow.Context) error {
 		return func(ctx workflow.Context) error {
-			_, err := lifecycle.Do(ctx, a, contract.NetworkPlan{})
+			_, err := operation.Do(ctx, a, contract.NetworkPlan{})
 			return err
 		}
 	}
 	return creation(func(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, error) {
-		return lifecycle.Run(ctx, in,
-			lifecycle.Step{Name: "MakeFirst", Run: makes(contract.EnsureBinding)},
-			lifecycle.Step{Name: "MakeSecond", Run: makes(contract.EnsureShoot)},
-			lifecycle.Together(
-				lifecycle.Step{Name: "WaitSecond", Run: does(contract.WaitShootReady), Remake: "MakeSecond"},
-				lifecycle.Step{Name: "WaitFirst", Run: does(contract.ObserveShoot), Remake: "MakeFirst"},
+		return operation.Run(ctx, in,
+			operation.Step{Name: "MakeFirst", Run: makes(contract.EnsureBinding)},
+			operation.Step{Name: "MakeSecond", Run: makes(contract.EnsureShoot)},
+			operation.Together(
+				operation.Step{Name: "WaitSecond", Run: does(contract.WaitShootReady), Remake: "MakeSecond"},
+				operation.Step{Name: "WaitFirst", Run: does(contract.ObserveShoot), Remake: "MakeFirst"},
 			),
 		)
 	})
@@ -87,16 +88,16 @@ func TestStepsBesideEachOtherGoBackTogether(t *testing.T) {
 // found leaves the next its patience; two that miss by turns are told.
 func TestEachActivityOfAStepHasItsPatience(t *testing.T) {
 	kind := creation(func(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, error) {
-		return lifecycle.Run(ctx, in,
-			lifecycle.Step{Name: "Make", Run: func(ctx workflow.Context) error {
-				_, err := lifecycle.Do(ctx, contract.EnsureBinding, contract.NetworkPlan{})
+		return operation.Run(ctx, in,
+			operation.Step{Name: "Make", Run: func(ctx workflow.Context) error {
+				_, err := operation.Do(ctx, contract.EnsureBinding, contract.NetworkPlan{})
 				return err
 			}},
-			lifecycle.Step{Name: "Both", Remake: "Make", Run: func(ctx workflow.Context) error {
-				if _, err := lifecycle.Do(ctx, contract.EnsureShoot, contract.NetworkPlan{}); err != nil {
+			operation.Step{Name: "Both", Remake: "Make", Run: func(ctx workflow.Context) error {
+				if _, err := operation.Do(ctx, contract.EnsureShoot, contract.NetworkPlan{}); err != nil {
 					return err
 				}
-				_, err := lifecycle.Do(ctx, contract.WaitShootReady, contract.ShootInput{})
+				_, err := operation.Do(ctx, contract.WaitShootReady, contract.ShootInput{})
 				return err
 			}},
 		)

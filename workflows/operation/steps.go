@@ -1,4 +1,4 @@
-package lifecycle
+package operation
 
 import (
 	"time"
@@ -8,18 +8,19 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/faults"
+	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
 )
 
 // forever is the budget of a wait for people: it says whom it waits for, and
 // that never becomes a failure.
 const forever = 365 * 24 * time.Hour
 
-// waitUnused is the name of the step in which a deletion has not begun yet.
+// WaitUnused is the name of the step in which a deletion has not begun yet.
 const waitUnused = "WaitUnused"
 
 // WaitUnused is the first step of every deletion: the object waits, visibly,
 // until nothing refers to it. whom completes "waits for ...".
-func WaitUnused(in Input, whom string) Step {
+func WaitUnused(in lifecycle.Input, whom string) Step {
 	return Step{Name: waitUnused, Doc: whom, Budget: forever, Run: func(ctx workflow.Context) error {
 		_, err := Do(ctx, contract.WaitUnused, in.Object)
 		return err
@@ -27,7 +28,7 @@ func WaitUnused(in Input, whom string) Step {
 }
 
 // RemoveFinalizer is the last step of every deletion.
-func RemoveFinalizer(in Input) Step {
+func RemoveFinalizer(in lifecycle.Input) Step {
 	return Step{Name: "RemoveFinalizer", Doc: "let the object go", Run: func(ctx workflow.Context) error {
 		_, err := Do(ctx, contract.RemoveFinalizer, in.Object)
 		return err
@@ -37,7 +38,7 @@ func RemoveFinalizer(in Input) Step {
 // Deletion is what a deletion runs: the kind's own steps between the wait for
 // whoever uses the object and the removal of its finalizer; or, with
 // deletionPolicy Retain or force-delete, what these say.
-func Deletion(in Input, whom string, steps ...Step) []Step {
+func Deletion(in lifecycle.Input, whom string, steps ...Step) []Step {
 	switch {
 	case in.ForceDelete:
 		return []Step{
@@ -74,7 +75,7 @@ func Void(ctx workflow.Context, published bool, resolve func(workflow.Context) e
 
 // retainSteps are a deletion with deletionPolicy Retain: the object is
 // forgotten, what it has is kept.
-func retainSteps(in Input, whom string) []Step {
+func retainSteps(in lifecycle.Input, whom string) []Step {
 	return []Step{
 		WaitUnused(in, whom),
 		{Name: "Retain", Doc: "list what is kept (deletionPolicy Retain)", Run: retain},

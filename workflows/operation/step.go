@@ -1,4 +1,4 @@
-package lifecycle
+package operation
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/faults"
+	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
 )
 
 // Step is a named piece of an operation.
@@ -43,6 +44,9 @@ type Step struct {
 	beside []Step // with Together: these run at once in place of Run
 }
 
+// defaultBudget is a step's time before it stalls, when it names none.
+const defaultBudget = 5 * time.Minute
+
 func (s Step) budget() time.Duration {
 	if s.Limit != nil && *s.Limit > 0 {
 		return time.Duration(*s.Limit) * time.Second
@@ -70,12 +74,13 @@ func flatten(steps []Step) []Step {
 	return all
 }
 
-type ctxKey string
+type valueKey string
 
 const (
-	stepKey      ctxKey = "step"
-	operationKey ctxKey = "operation"
-	lockedKey    ctxKey = "locked"
+	stepKey      valueKey = "step"
+	operationKey valueKey = "operation"
+	lockedKey    valueKey = "locked"
+	aboutKey     valueKey = "about"
 )
 
 // stepOf returns the step that ctx runs in; a zero Step outside of one.
@@ -164,7 +169,7 @@ func (o *operation) runStep(ctx workflow.Context, s Step) error {
 
 // overcome is what becomes of a step that failed: nil when it shall run again,
 // which it does at first unseen, then after a stall. began is when it began to
-// run.
+// Run.
 func (o *operation) overcome(ctx workflow.Context, s Step, err error, began time.Time) error {
 	f := faults.FromTemporal(err)
 	if o.gone(f) {
@@ -198,12 +203,17 @@ func (o *operation) overcome(ctx workflow.Context, s Step, err error, began time
 	return nil
 }
 
+// gone says whether a fault is that the operation's own object is no more.
+func (o *operation) gone(f *faults.Fault) bool {
+	return f.Class == faults.Gone && f.Resource == o.in.Object.String()
+}
+
 // border stands between two steps: here an operation ends for a newer
 // generation, if it is one that the next operation can go on from. A deletion
 // does so while it has not begun: the change may be that all is to be kept.
 func (o *operation) border(ctx workflow.Context) error {
 	waited := o.report.Operation.Step == waitUnused
-	if o.newest > o.in.Generation && (o.in.Verb == Update || o.in.Verb == Delete && waited) {
+	if o.newest > o.in.Generation && (o.in.Verb == lifecycle.Update || o.in.Verb == lifecycle.Delete && waited) {
 		return errSuperseded
 	}
 	return ctx.Err()

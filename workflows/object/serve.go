@@ -1,14 +1,13 @@
-package lifecycle
+package object
 
 import (
-	"fmt"
-
 	"go.temporal.io/sdk/workflow"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	"github.com/tidbcloud/infra-orchestrator/api/temporal"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
 )
 
 // request is a verb that waits for its answer.
@@ -24,7 +23,7 @@ func (o *object) handle(ctx workflow.Context) error {
 	err := workflow.SetUpdateHandlerWithOptions(ctx, temporal.UpdateVerb, o.onVerb, workflow.UpdateHandlerOptions{
 		Description: "retry, skip, pause, resume, cancel or reconcile the object",
 		Validator: func(req temporal.VerbRequest) error {
-			return refusal(unknown(req.Verb)) // all else after a look at the object
+			return lifecycle.Refusal(lifecycle.UnknownVerb(req.Verb)) // all else after a look at the object
 		},
 	})
 	if err != nil || !o.kind.Keeper {
@@ -43,7 +42,7 @@ func (o *object) onVerb(ctx workflow.Context, req temporal.VerbRequest) (tempora
 	if !q.done {
 		q.refused = o.ref.Kind + " " + o.ref.Namespace + "/" + o.ref.Name + " does not exist"
 	}
-	return temporal.VerbReply{Text: q.reply}, refusal(q.refused)
+	return temporal.VerbReply{Text: q.reply}, lifecycle.Refusal(q.refused)
 }
 
 // serve answers the verbs that wait: the annotation's first, then updates. r is
@@ -71,30 +70,30 @@ func (o *object) serve(ctx workflow.Context, s *contract.ObjectState, r *running
 
 // answer grants or refuses one verb, and says so on the object.
 func (o *object) answer(ctx workflow.Context, s *contract.ObjectState, r *running, q *request, consume string) {
-	v := viewOf(*s, o.ref)
-	if r != nil && !v.active { // it has not told of itself yet
-		v = v.with(v1.OperationStatus{Type: string(r.in.Verb), State: v1.OperationRunning, Generation: r.in.Generation,
-			Cancellable: r.in.Verb != Delete}, s.Generation)
+	v := lifecycle.ViewOf(*s, o.ref)
+	if r != nil && !v.Active { // it has not told of itself yet
+		v = v.With(v1.OperationStatus{Type: string(r.in.Verb), State: v1.OperationRunning, Generation: r.in.Generation,
+			Cancellable: r.in.Verb != lifecycle.Delete}, s.Generation)
 	}
-	q.reply, q.refused = allow(q.req, v)
+	q.reply, q.refused = lifecycle.Allow(q.req, v)
 	in := contract.VerbAnswer{Ref: o.ref, UID: s.UID, Consume: consume}
 	if q.refused == "" {
-		in.Pause = pauseOf(q.req.Verb)
+		in.Pause = lifecycle.PauseOf(q.req.Verb)
 		// First, so that "no step starts any more" holds when it is said.
 		if err := o.obey(ctx, s, r, q.req, v); err != nil && in.Pause == nil {
-			q.reply, q.refused = "", v.object+" has just ended its operation: look again"
+			q.reply, q.refused = "", v.Object+" has just ended its operation: look again"
 		}
 	}
-	in.Events = []contract.Event{verbEvent(ctx, q.req, q.reply, q.refused)}
-	if _, err := must(answering(ctx, o.ref, s.Generation, q.req, q.refused != ""), contract.AnswerVerb, in); err != nil {
+	in.Events = []contract.Event{lifecycle.VerbEvent(ctx, q.req, q.reply, q.refused)}
+	if _, err := lifecycle.Must(lifecycle.Answering(ctx, o.ref, s.Generation, q.req, q.refused != ""), contract.AnswerVerb, in); err != nil {
 		workflow.GetLogger(ctx).Error("answer to a verb not told", "object", o.ref.String(), "verb", q.req.Verb, "error", err)
 	}
 }
 
 // obey does what a granted verb asks for. It fails when the operation that it
 // is for has ended.
-func (o *object) obey(ctx workflow.Context, s *contract.ObjectState, r *running, req temporal.VerbRequest, v view) error {
-	pause := pauseOf(req.Verb)
+func (o *object) obey(ctx workflow.Context, s *contract.ObjectState, r *running, req temporal.VerbRequest, v lifecycle.View) error {
+	pause := lifecycle.PauseOf(req.Verb)
 	if pause != nil {
 		s.Paused = *pause
 	}
@@ -107,21 +106,7 @@ func (o *object) obey(ctx workflow.Context, s *contract.ObjectState, r *running,
 	if pause != nil {
 		r.paused = pause
 	}
-	return r.control(ctx, controlOf(req, v)).Get(ctx, nil)
-}
-
-// verbEvent tells on the object what was asked, by whom, and what came of it.
-func verbEvent(ctx workflow.Context, req temporal.VerbRequest, reply, refused string) contract.Event {
-	by := req.By
-	if by == "" {
-		by = "somebody"
-	}
-	e := contract.Event{Key: fmt.Sprintf("verb/%s/%d", req.Verb, workflow.Now(ctx).UnixNano()),
-		Reason: "VerbAccepted", Message: fmt.Sprintf("%s asked for %s: %s", by, req.Verb, reply)}
-	if refused != "" {
-		e.Warning, e.Reason, e.Message = true, "VerbRefused", fmt.Sprintf("%s asked for %q: refused, %s", by, req.Verb, refused)
-	}
-	return e
+	return r.control(ctx, lifecycle.ControlOf(req, v)).Get(ctx, nil)
 }
 
 func now(ctx workflow.Context) metav1.Time { return metav1.NewTime(workflow.Now(ctx)) }

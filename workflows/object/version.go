@@ -1,4 +1,4 @@
-package lifecycle
+package object
 
 import "go.temporal.io/sdk/workflow"
 
@@ -11,7 +11,7 @@ func superseded(ctx workflow.Context) bool {
 
 // continueAsNew starts the next run of an object workflow: on the version of
 // the workers that is current, where this run is pinned to another.
-func continueAsNew(ctx workflow.Context, kind string, in ObjectInput) error {
+func continueAsNew(ctx workflow.Context, kind string, in Input) error {
 	if !superseded(ctx) {
 		return workflow.NewContinueAsNewError(ctx, kind, in)
 	}

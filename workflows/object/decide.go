@@ -1,8 +1,9 @@
-package lifecycle
+package object
 
 import (
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
 )
 
 // action is what the object workflow does next.
@@ -20,7 +21,7 @@ const (
 // decision is an action with its operation and its reason.
 type decision struct {
 	action action
-	verb   Verb
+	verb   lifecycle.Verb
 	reason string // CamelCase, for the condition Ready
 	text   string // one sentence
 }
@@ -44,14 +45,14 @@ func decide(id, uid string, s contract.ObjectState, asked string) decision {
 		return decision{action: actYield}
 	case s.Operation != nil && s.Operation.Active():
 		// Attach first: a pause, a deletion or a verb is passed on to it.
-		return decision{action: actRun, verb: Verb(s.Operation.Type)}
+		return decision{action: actRun, verb: lifecycle.Verb(s.Operation.Type)}
 	case s.Paused:
 		return paused(s)
 	case deletionDone(s):
 		// Ours is done; what is left waits for somebody else's finalizer.
 		return decision{action: actEnd}
 	case s.Deleting:
-		return unlessEnded(s, Delete, asked)
+		return unlessEnded(s, lifecycle.Delete, asked)
 	default:
 		return wanted(s, asked)
 	}
@@ -61,7 +62,7 @@ func decide(id, uid string, s contract.ObjectState, asked string) decision {
 // only others' finalizers can still hold it.
 func deletionDone(s contract.ObjectState) bool {
 	op := s.Operation
-	return s.Deleting && op != nil && !restored(s) && op.Type == string(Delete) && op.State == v1.OperationSucceeded
+	return s.Deleting && op != nil && !restored(s) && op.Type == string(lifecycle.Delete) && op.State == v1.OperationSucceeded
 }
 
 // restored says whether status is of a former object, and came back with this
@@ -73,19 +74,19 @@ func restored(s contract.ObjectState) bool {
 // wanted brings the object to its generation.
 func wanted(s contract.ObjectState, asked string) decision {
 	op := s.Operation
-	if op != nil && op.State == v1.OperationSucceeded && op.Type != string(Delete) {
+	if op != nil && op.State == v1.OperationSucceeded && op.Type != string(lifecycle.Delete) {
 		// It may have ended while no object workflow was there to tell so.
 		s.ObservedGeneration = max(s.ObservedGeneration, op.Generation)
 	}
 	switch {
 	case s.ObservedGeneration == 0:
-		return unlessEnded(s, Create, asked)
+		return unlessEnded(s, lifecycle.Create, asked)
 	case s.ObservedGeneration < s.Generation:
-		return unlessEnded(s, Update, asked)
+		return unlessEnded(s, lifecycle.Update, asked)
 	case asked != "":
-		return decision{action: actRun, verb: Update}
-	case op != nil && op.Type == string(Update) && (op.State == v1.OperationFailed || op.State == v1.OperationCancelled) && op.Generation == s.Generation:
-		return unlessEnded(s, Update, "") // a reconcile that was ended midway
+		return decision{action: actRun, verb: lifecycle.Update}
+	case op != nil && op.Type == string(lifecycle.Update) && (op.State == v1.OperationFailed || op.State == v1.OperationCancelled) && op.Generation == s.Generation:
+		return unlessEnded(s, lifecycle.Update, "") // a reconcile that was ended midway
 	default:
 		return decision{action: actSettle, reason: "Ready"}
 	}
@@ -110,7 +111,7 @@ func pausedText(s contract.ObjectState) string {
 
 // unlessEnded runs the verb, unless its last run for this generation was ended
 // by somebody: then only a verb or a new generation starts it again.
-func unlessEnded(s contract.ObjectState, v Verb, asked string) decision {
+func unlessEnded(s contract.ObjectState, v lifecycle.Verb, asked string) decision {
 	op := s.Operation
 	ended := op != nil && op.Type == string(v) && op.Generation == s.Generation &&
 		(op.State == v1.OperationCancelled || op.State == v1.OperationFailed) && !preempted(s)
@@ -129,19 +130,12 @@ func unlessEnded(s contract.ObjectState, v Verb, asked string) decision {
 	return decision{action: actWait, verb: v, reason: string(op.State), text: string(v) + how + " at step " + op.Step + ": " + again(v)}
 }
 
-// Reasons of the condition Progressing after an operation that gave way to
-// another one.
-const (
-	reasonPreempted  = "Preempted"
-	reasonSuperseded = "Superseded"
-)
-
 // preempted says whether the last operation gave way to another one, rather
 // than being ended by somebody.
 func preempted(s contract.ObjectState) bool {
 	for _, c := range s.Conditions {
 		if c.Type == v1.ConditionProgressing {
-			return c.Reason == reasonPreempted || c.Reason == reasonSuperseded
+			return c.Reason == lifecycle.ReasonPreempted || c.Reason == lifecycle.ReasonSuperseded
 		}
 	}
 	return false
