@@ -11,7 +11,7 @@ type action string
 
 const (
 	actEnd     action = "end"     // the object is gone
-	actYield   action = "yield"   // it is gone, and one without an identity has its name: the bridge starts anew for that
+	actYield   action = "yield"   // one without an identity has its name: the bridge starts anew for that
 	actReplace action = "replace" // another object has its name: start afresh
 	actRun     action = "run"     // run an operation
 	actSettle  action = "settle"  // nothing is due; status must say so
@@ -41,7 +41,9 @@ func decide(id, uid string, s contract.ObjectState, asked string) decision {
 			" was changed from " + id + ": put it back, all external resources are found by it"}
 	case s.ID != "" && s.ID != id:
 		return decision{action: actReplace}
-	case s.ID == "" && s.UID != "" && uid != "" && s.UID != uid:
+	case s.ID == "" && s.UID != "" && (s.UID == uid || uid == "" && (s.Deleting || s.Operation != nil)):
+		return decision{action: actWait, reason: "IdentityMissing", text: identityMissing(id)}
+	case s.ID == "" && s.UID != "": // not claimed yet, and none of this workflow's
 		return decision{action: actYield}
 	case s.Operation != nil && s.Operation.Active():
 		// Attach first: a pause, a deletion or a verb is passed on to it.
@@ -56,6 +58,15 @@ func decide(id, uid string, s contract.ObjectState, asked string) decision {
 	default:
 		return wanted(s, asked)
 	}
+}
+
+// identityMissing says what to do about an object whose identity was taken away.
+func identityMissing(id string) string {
+	is := ""
+	if id != "" {
+		is = " (" + id + ")"
+	}
+	return "the annotation " + v1.AnnotationID + " was taken away: put it back" + is + ", all external resources are found by it; nothing is done until then"
 }
 
 // deletionDone says whether our deletion of the object has ended well, so that

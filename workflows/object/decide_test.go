@@ -35,6 +35,7 @@ func TestDecide(t *testing.T) {
 		{name: "deleted when new", state: contract.ObjectState{Exists: true, Generation: 2, Deleting: true}, action: actRun, verb: lifecycle.Delete},
 		{name: "another object of that name", state: contract.ObjectState{Exists: true, Generation: 1, ID: "other", UID: "new"}, action: actReplace},
 		{name: "another object of that name, not claimed yet", state: contract.ObjectState{Exists: true, Generation: 1, UID: "new"}, action: actYield},
+		{name: "identity taken away in place", state: contract.ObjectState{Exists: true, Generation: 1, UID: "known"}, action: actWait, reason: "IdentityMissing"},
 		{name: "identity changed in place", state: contract.ObjectState{Exists: true, Generation: 1, ID: "other", UID: "known"}, action: actWait, reason: "IdentityChanged"},
 		{name: "paused", state: contract.ObjectState{Exists: true, Generation: 1, Paused: true}, action: actWait, reason: "Paused"},
 		{name: "creation was cancelled", state: contract.ObjectState{Exists: true, Generation: 1, Operation: op("Create", 1, v1.OperationCancelled)},
@@ -79,6 +80,9 @@ func TestDecide(t *testing.T) {
 			action: actEnd},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if c.state.UID == "known" && c.reason != "IdentityMissing" && c.state.ID == "" {
+				c.state.ID = "mine"
+			}
 			d := decide("mine", "known", c.state, c.asked)
 			assert.Equal(t, c.action, d.action)
 			assert.Equal(t, c.verb, d.verb)

@@ -119,6 +119,9 @@ func (o *object) look(ctx workflow.Context) (ended bool, err error) {
 	case actReplace:
 		return false, o.replace(ctx, s)
 	case actRun:
+		if again, err := o.pace(ctx, s, d.verb); again || err != nil {
+			return false, err
+		}
 		return false, o.operate(ctx, s, d.verb)
 	default:
 		return false, o.settle(ctx, s, d)

@@ -73,6 +73,34 @@ func (o *object) operate(ctx workflow.Context, s contract.ObjectState, verb life
 	return o.finish(ctx, r)
 }
 
+// Operations of one verb for one generation follow each other where each gives
+// way to the next. That is rare, so from the fourth on there is a pause between
+// them: whatever has each give way at once must not fill Temporal and the Events.
+const (
+	unpaced   = 3
+	firstPace = 10 * time.Second
+	mostPace  = 10 * time.Minute
+)
+
+// pace waits before an operation that follows its like unasked. It returns true
+// when somebody has called meanwhile: then the object is looked at again.
+func (o *object) pace(ctx workflow.Context, s contract.ObjectState, verb lifecycle.Verb) (again bool, err error) {
+	op, before := s.Operation, o.carried.Operations
+	if o.asked != "" || op == nil || op.Active() || op.Type != string(verb) || op.Generation != s.Generation || o.carried.Generation != s.Generation || before < unpaced {
+		return false, nil
+	}
+	return workflow.AwaitWithTimeout(ctx, paceOf(before), o.called)
+}
+
+// paceOf is the pause after so many operations: 10 s, twice as long each time,
+// at most 10 minutes.
+func paceOf(before int64) time.Duration {
+	if n := before - unpaced; n < 6 {
+		return firstPace << n
+	}
+	return mostPace
+}
+
 // tellState tells that an operation is on its way, or what it is stalled by
 // when it is one that runs already.
 func (o *object) tellState(ctx workflow.Context, s contract.ObjectState, in lifecycle.Input) {
@@ -239,13 +267,18 @@ func (o *object) finish(ctx workflow.Context, r *running) error {
 		o.carried.Resting = ok && !o.drain()
 	case err == nil, s.Deleting && r.in.Verb != lifecycle.Delete:
 		// Superseded, deleted or preempted: the next look says what is due.
-	case preempted(s), errors.Is(err, errUnknown):
-	case sdk.IsCanceledError(err):
+	case preempted(s), errors.Is(err, errUnknown) && !undoing(s, r):
+	case sdk.IsCanceledError(err), errors.Is(err, errUnknown):
 		o.tell(ctx, s, v1.PhaseFailed, s.ObservedGeneration, o.ready(ctx, s.Generation, false, "Cancelled", r.in.Title()+" was cancelled: "+again(r.in.Verb)))
 	default:
 		o.tell(ctx, s, v1.PhaseFailed, s.ObservedGeneration, o.ready(ctx, s.Generation, false, "OperationFailed", r.in.Title()+" ended: "+cause(err)+"; "+again(r.in.Verb)))
 	}
 	return nil
+}
+
+// undoing says whether the operation was being undone at somebody's word.
+func undoing(s contract.ObjectState, r *running) bool {
+	return s.Operation != nil && s.Operation.ID == r.id && s.Operation.State == v1.OperationCancelling
 }
 
 // closeReport closes the report of an operation that could not do it itself,
@@ -264,14 +297,17 @@ func (o *object) closeReport(ctx workflow.Context, s contract.ObjectState, r *ru
 		state, why = v1.OperationFailed, cause(ended)
 	}
 	reason, event := string(state), string(r.in.Verb)+string(state)
+	known := s.Operation != nil && s.Operation.ID == r.id
 	switch {
 	case of != nil: // nobody has to ask for this object's own
 		reason, why = lifecycle.ReasonSuperseded, of.Error()
+	case errors.Is(ended, errUnknown) && undoing(s, r):
+		state, reason, event = v1.OperationCancelled, string(v1.OperationCancelled), "OperationLost"
+		why = ended.Error() + ", as when it has lost its data; it was being undone, and what is left is in status.resources"
 	case errors.Is(ended, errUnknown): // nor for what nobody has ended
 		state, reason, event = v1.OperationCancelled, lifecycle.ReasonSuperseded, "OperationLost"
 		why = ended.Error() + ", as when it has lost its data; it begins again, and goes on from what exists"
 	}
-	known := s.Operation != nil && s.Operation.ID == r.id
 	if known && !s.Operation.Active() || !known && ended == nil {
 		return nil
 	}

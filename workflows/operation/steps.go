@@ -57,13 +57,15 @@ func Deletion(in lifecycle.Input, whom string, steps ...Step) []Step {
 // has told that it passed its Preflight: then there may be something. One that
 // ran and has not told so may have been ended before it could; then the plan
 // decides: where none can be made, none was made before, and nothing by it.
+// Of an object whose identity is older than itself, as one out of a backup, it
+// is never said: whatever carries that identity is to be looked for.
 func Void(ctx workflow.Context, published bool, resolve func(workflow.Context) error) (bool, error) {
 	o := operationOf(ctx)
-	if !published && o.in.Previous == "" {
+	if !published && o.in.Previous == "" && o.minted {
 		return true, nil
 	}
 	err := resolve(ctx)
-	if err == nil || published || isCancelled(ctx, err) {
+	if err == nil || published || !o.minted || isCancelled(ctx, err) {
 		return false, err
 	}
 	f := faults.FromTemporal(err)
