@@ -58,6 +58,7 @@ type ObjectState struct {
 	ID         string `json:"id,omitempty"` // the identity annotation; empty before the bridge's patch
 	Generation int64  `json:"generation,omitempty"`
 	Deleting   bool   `json:"deleting,omitempty"`
+	Held       bool   `json:"held,omitempty"` // a deletion waits for our finalizer
 	Paused     bool   `json:"paused,omitempty"`
 	Migrated   bool   `json:"migrated,omitempty"`
 	// Minted: the identity was minted for this very object, so nothing that

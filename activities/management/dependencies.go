@@ -31,7 +31,11 @@ const dependencyPoll = time.Minute
 // event costs those who need its object, and reads nothing if it is none of
 // what they look at.
 func (a *Activities) WaitDependencies(ctx context.Context, in contract.DependenciesInput) (contract.Change, error) {
-	first, err := a.needs(ctx, in.Ref)
+	first, err := a.needs(ctx, a.Client, in.Ref)
+	if err == nil && changedSince(first, in.Used, in.Since.Time) != "" {
+		// The attempt may have used what the cache does not have yet.
+		first, err = a.needs(ctx, a.Live, in.Ref)
+	}
 	if err != nil {
 		return contract.Change{}, err
 	}
@@ -55,7 +59,10 @@ func (a *Activities) WaitDependencies(ctx context.Context, in contract.Dependenc
 		return change, nil
 	}
 	err = wait.Silently(ctx, dependencyPoll, woken, func(ctx context.Context) (bool, error) {
-		now, err := a.needs(ctx, in.Ref)
+		now, err := a.needs(ctx, a.Client, in.Ref)
+		if err == nil && difference(first, now) != "" {
+			now, err = a.needs(ctx, a.Live, in.Ref)
+		}
 		if err != nil {
 			return false, err
 		}
@@ -66,12 +73,12 @@ func (a *Activities) WaitDependencies(ctx context.Context, in contract.Dependenc
 }
 
 // needs is all that an object needs: others, and sound annotations of its own.
-func (a *Activities) needs(ctx context.Context, ref contract.ObjectRef) ([]dependency, error) {
-	all, err := a.dependencies(ctx, ref)
+func (a *Activities) needs(ctx context.Context, from client.Reader, ref contract.ObjectRef) ([]dependency, error) {
+	all, err := a.dependencies(ctx, from, ref)
 	if err != nil {
 		return nil, err
 	}
-	own, err := a.annotationRules(ctx, ref)
+	own, err := a.annotationRules(ctx, from, ref)
 	return append(all, own...), err
 }
 
@@ -87,12 +94,12 @@ type dependency struct {
 
 // dependencies lists what an object needs, in the order of the references.
 // What does not exist has an empty version.
-func (a *Activities) dependencies(ctx context.Context, ref contract.ObjectRef) (all []dependency, err error) {
+func (a *Activities) dependencies(ctx context.Context, from client.Reader, ref contract.ObjectRef) (all []dependency, err error) {
 	look := func(name v1.ReferenceName, into client.Object) {
 		if name == "" || err != nil {
 			return
 		}
-		_, e := get(ctx, a.Client, ref.Namespace, string(name), into)
+		_, e := get(ctx, from, ref.Namespace, string(name), into)
 		if e != nil && !faults.Is(e, faults.Gone) {
 			err = e
 			return
@@ -113,16 +120,16 @@ func (a *Activities) dependencies(ctx context.Context, ref contract.ObjectRef) (
 	var secret, password corev1.Secret
 	switch ref.Kind {
 	case v1.KindCluster:
-		if _, err = get(ctx, a.Client, ref.Namespace, ref.Name, &cluster); err == nil {
+		if _, err = get(ctx, from, ref.Namespace, ref.Name, &cluster); err == nil {
 			look(cluster.Spec.Network, &network)
 			if s := cluster.Spec.RootPasswordSecretRef; s != nil {
 				look(v1.ReferenceName(s.Name), &password)
 			}
 		}
 	case v1.KindNetwork:
-		_, err = get(ctx, a.Client, ref.Namespace, ref.Name, &network)
+		_, err = get(ctx, from, ref.Namespace, ref.Name, &network)
 	case v1.KindProvider:
-		_, err = get(ctx, a.Client, ref.Namespace, ref.Name, &provider)
+		_, err = get(ctx, from, ref.Namespace, ref.Name, &provider)
 	}
 	if err != nil {
 		return nil, faults.IgnoreGone(err)
@@ -151,12 +158,12 @@ func versionOf(o client.Object) string {
 // annotationRules are what is wrong with the object's own annotations, as a
 // dependency: an operation that they refused goes on when they are corrected,
 // which gives the object no new generation.
-func (a *Activities) annotationRules(ctx context.Context, ref contract.ObjectRef) ([]dependency, error) {
+func (a *Activities) annotationRules(ctx context.Context, from client.Reader, ref contract.ObjectRef) ([]dependency, error) {
 	o, err := newObject(ref.Kind)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := get(ctx, a.Client, ref.Namespace, ref.Name, o); err != nil {
+	if _, err := get(ctx, from, ref.Namespace, ref.Name, o); err != nil {
 		return nil, faults.IgnoreGone(err)
 	}
 	key := wake.KeyOf(o)

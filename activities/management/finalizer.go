@@ -2,13 +2,10 @@ package management
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
@@ -27,7 +24,7 @@ func (a *Activities) RemoveFinalizer(ctx context.Context, ref contract.ObjectRef
 			return contract.None{}, err
 		}
 	}
-	return contract.None{}, faults.New(faults.Throttled, "Conflict", ref.String(), "its finalizers keep changing")
+	return contract.None{}, faults.New(faults.Throttled, "Conflict", ref.String(), "others keep writing it")
 }
 
 // removeFinalizer tries once; done is false when the object changed meanwhile.
@@ -39,25 +36,24 @@ func (a *Activities) removeFinalizer(ctx context.Context, ref contract.ObjectRef
 	if _, err := get(ctx, a.Live, ref.Namespace, ref.Name, o); err != nil {
 		return faults.Is(err, faults.Gone), faults.IgnoreGone(err)
 	}
-	at := slices.Index(o.GetFinalizers(), v1.Finalizer(ref.Kind))
-	if at < 0 || o.GetAnnotations()[v1.AnnotationID] != ref.ID {
+	if !controllerutil.ContainsFinalizer(o, v1.Finalizer(ref.Kind)) {
 		return true, nil
 	}
-	// The tests make sure that it is the same object and the same entry.
-	path := fmt.Sprintf("/metadata/finalizers/%d", at)
-	patch, err := json.Marshal([]map[string]any{
-		{"op": "test", "path": "/metadata/uid", "value": o.GetUID()},
-		{"op": "test", "path": path, "value": v1.Finalizer(ref.Kind)},
-		{"op": "remove", "path": path},
-	})
-	if err != nil {
-		return false, err
+	switch id := o.GetAnnotations()[v1.AnnotationID]; {
+	case id == "" && o.GetDeletionTimestamp() != nil:
+		return false, faults.New(faults.Dependency, "IdentityMissing", ref.String(), "its annotation %s was taken away, so its finalizer stays", v1.AnnotationID).
+			WithHint(faults.OwnerUser, "put it back: "+ref.ID)
+	case id != ref.ID: // another object has the name
+		return true, nil
 	}
-	err = a.Client.Patch(ctx, o, client.RawPatch(types.JSONPatchType, patch))
+	// The version makes sure that nobody else's finalizer is written over.
+	before := o.DeepCopyObject().(client.Object)
+	controllerutil.RemoveFinalizer(o, v1.Finalizer(ref.Kind))
+	err = a.Client.Patch(ctx, o, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	switch {
 	case err == nil, apierrors.IsNotFound(err):
 		return true, nil
-	case apierrors.IsInvalid(err), apierrors.IsConflict(err): // a test failed
+	case apierrors.IsConflict(err):
 		return false, nil
 	}
 	return false, faults.FromKubernetes(err, ref.String())

@@ -8,8 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	"github.com/tidbcloud/infra-orchestrator/activities/wake"
 	"github.com/tidbcloud/infra-orchestrator/api/temporal"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/faults"
@@ -109,6 +111,7 @@ func stateOf(o v1.Object) (contract.ObjectState, error) {
 		ID:                 annotations[v1.AnnotationID],
 		Generation:         o.GetGeneration(),
 		Deleting:           o.GetDeletionTimestamp() != nil,
+		Held:               o.GetDeletionTimestamp() != nil && controllerutil.ContainsFinalizer(o, v1.Finalizer(wake.KindOf(o))),
 		Paused:             annotations[v1.AnnotationPaused] == "true",
 		Migrated:           annotations[v1.AnnotationMigrated] == "true",
 		Minted:             annotations[v1.AnnotationIDMintedFor] == string(o.GetUID()),

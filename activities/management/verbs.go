@@ -3,7 +3,6 @@ package management
 import (
 	"context"
 	"encoding/json"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -42,43 +41,40 @@ func (a *Activities) answer(ctx context.Context, in contract.VerbAnswer) (again 
 	if string(o.GetUID()) != in.UID {
 		return false, nil
 	}
-	patch := annotationPatch(o.GetAnnotations(), in)
-	if len(patch) == 0 {
+	annotations := annotationPatch(o.GetAnnotations(), in)
+	if len(annotations) == 0 {
 		return false, nil
 	}
-	// The test makes sure that no newer verb is taken away unread.
-	patch = append([]map[string]any{{"op": "test", "path": "/metadata/resourceVersion", "value": o.GetResourceVersion()}}, patch...)
-	raw, err := json.Marshal(patch)
+	// The version makes sure that no newer verb is taken away unread.
+	raw, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": o.GetResourceVersion(), "annotations": annotations}})
 	if err != nil {
 		return false, err
 	}
-	err = a.Client.Patch(ctx, o, client.RawPatch(types.JSONPatchType, raw), client.FieldOwner("infra-provider-verbs"))
+	err = a.Client.Patch(ctx, o, client.RawPatch(types.MergePatchType, raw), client.FieldOwner("infra-provider-verbs"))
 	switch {
 	case err == nil, apierrors.IsNotFound(err):
 		return false, nil
-	case apierrors.IsInvalid(err), apierrors.IsConflict(err): // the test failed
+	case apierrors.IsConflict(err): // it has another version by now
 		return true, nil
 	}
 	return false, faults.FromKubernetes(err, in.Ref.String())
 }
 
-// annotationPatch is what must change for the answer, as JSON patch.
-func annotationPatch(have map[string]string, in contract.VerbAnswer) (patch []map[string]any) {
-	path := func(name string) string { return "/metadata/annotations/" + strings.ReplaceAll(name, "/", "~1") }
+// annotationPatch is what must change for the answer; nil takes away.
+func annotationPatch(have map[string]string, in contract.VerbAnswer) map[string]any {
+	patch := map[string]any{}
 	if in.Consume != "" && have[v1.AnnotationOperation] == in.Consume {
-		patch = append(patch, map[string]any{"op": "remove", "path": path(v1.AnnotationOperation)})
+		patch[v1.AnnotationOperation] = nil
 	}
 	if in.Pause == nil {
 		return patch
 	}
 	_, is := have[v1.AnnotationPaused]
 	switch {
-	case *in.Pause && have == nil:
-		patch = append(patch, map[string]any{"op": "add", "path": "/metadata/annotations", "value": map[string]string{v1.AnnotationPaused: "true"}})
 	case *in.Pause && have[v1.AnnotationPaused] != "true":
-		patch = append(patch, map[string]any{"op": "add", "path": path(v1.AnnotationPaused), "value": "true"})
+		patch[v1.AnnotationPaused] = "true"
 	case !*in.Pause && is:
-		patch = append(patch, map[string]any{"op": "remove", "path": path(v1.AnnotationPaused)})
+		patch[v1.AnnotationPaused] = nil
 	}
 	return patch
 }

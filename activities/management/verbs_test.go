@@ -52,7 +52,7 @@ func TestAnswerVerb(t *testing.T) {
 
 func TestAnnotationPatchOfAnObjectWithoutAnnotations(t *testing.T) {
 	yes := true
-	require.Equal(t, []map[string]any{{"op": "add", "path": "/metadata/annotations", "value": map[string]string{v1.AnnotationPaused: "true"}}},
+	require.Equal(t, map[string]any{v1.AnnotationPaused: "true"},
 		annotationPatch(nil, contract.VerbAnswer{Pause: &yes}))
 }
 
@@ -92,7 +92,7 @@ func TestDependenciesOfEachKind(t *testing.T) {
 	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "core-aws-keys", UID: "s-1"}}
 	a, _ := activities(t, interceptor.Funcs{}, network(), cluster("c1", "n1"), p, s)
 	names := func(kind, name string) (all []string) {
-		list, err := a.dependencies(context.Background(), contract.ObjectRef{Kind: kind, Namespace: "infra", Name: name})
+		list, err := a.dependencies(context.Background(), a.Client, contract.ObjectRef{Kind: kind, Namespace: "infra", Name: name})
 		require.NoError(t, err)
 		for _, d := range list {
 			all = append(all, d.name)
@@ -113,7 +113,7 @@ func TestCorrectedAnnotationsAreAChange(t *testing.T) {
 	rules := func(paused string) []dependency {
 		n.Annotations[v1.AnnotationPaused] = paused
 		a, _ := activities(t, interceptor.Funcs{}, n)
-		list, err := a.annotationRules(context.Background(), networkRef)
+		list, err := a.annotationRules(context.Background(), a.Client, networkRef)
 		require.NoError(t, err)
 		return list
 	}

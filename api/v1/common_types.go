@@ -170,6 +170,10 @@ type OperationStatus struct {
 	// that was restored with its object tells of an operation of the former one.
 	// +optional
 	UID string `json:"uid,omitempty"`
+	// Identity is the object's, by which its external resources are found. It is
+	// kept here, too, so that one that is changed is noticed.
+	// +optional
+	Identity string `json:"identity,omitempty"`
 	// Type is the verb: Create, Delete, Update, ....
 	Type string `json:"type"`
 	// Generation of the spec that the operation works towards.

@@ -31,7 +31,7 @@ func (c *cluster) ensureSteps() []operation.Step {
 			{Name: "ReleaseLease", Doc: "the Network may sleep again", Run: operation.Unless(&c.void, c.releaseLease)}}},
 		{Name: "FetchConfig", Doc: "ask the config-service for this version's configuration", Run: c.fetchConfig},
 		{Name: "EnsureKey", Doc: "KMS key and alias", Run: c.ensureKey, Undo: c.remove(key)},
-		{Name: "EnsureRole", Doc: "IAM role for the database's pods", Run: c.ensureRole, Undo: c.remove(role)},
+		{Name: "EnsureRole", Doc: "IAM role for the database's pods", Run: c.ensureRole, Undo: c.remove(role), Replan: "Preflight"},
 		{Name: "AllocateWorkerPools", Doc: "choose worker pools and their names", Run: c.allocateWorkerPools},
 		{Name: "EnsureWorkerPools", Doc: "worker pools in the Shoot", Run: c.ensureWorkerPools, Undo: c.remove(workerPools)},
 		{Name: "WaitWorkerPools", Doc: "Gardener to add the machines", Budget: 30 * time.Minute, Run: c.waitWorkerPools, Remake: "EnsureWorkerPools"},
@@ -43,7 +43,7 @@ func (c *cluster) ensureSteps() []operation.Step {
 		{Name: "EnsureRootPassword", Doc: "set the root password", Budget: 10 * time.Minute, Run: c.ensureRootPassword, Remake: "EnsureDatabase"},
 		{Name: "EnsureLoadBalancer", Doc: "service and network load balancer", Budget: 15 * time.Minute, Run: c.ensureLoadBalancer, Undo: c.remove(loadBalancer), Remake: "EnsureNamespace"},
 		{Name: "EnsureEndpointService", Doc: "PrivateLink endpoint service", Budget: 15 * time.Minute, Run: c.ensureEndpointService, Undo: c.remove(endpointService), Skippable: true, Remake: "EnsureLoadBalancer"},
-		{Name: "EnsureDNSRecords", Doc: "DNS records in the Network's zone", Run: c.ensureRecords, Undo: c.remove(dnsRecords), Skippable: true},
+		{Name: "EnsureDNSRecords", Doc: "DNS records in the Network's zone", Run: c.ensureRecords, Undo: c.remove(dnsRecords), Skippable: true, Replan: "Preflight"},
 		{Name: "EnsureBackupPolicy", Doc: "backup schedule", Run: c.ensureBackupPolicy, Undo: c.remove(backupPolicy), Skippable: true, Remake: "EnsureNamespace"},
 		{Name: "Publish", Doc: "declare the Cluster available", Run: c.publish},
 	}

@@ -144,3 +144,40 @@ func TestWhatWasSkippedStaysSoOnTheWayBack(t *testing.T) {
 	require.Equal(t, v1.StepSkipped, stateOf(contract.OperationReport{Operation: *s.Operation}, "EnsureEndpointService"))
 	require.Less(t, s.Operation.FinishedAt.Sub(s.Operation.StartedAt.Time), 10*time.Minute)
 }
+
+// Somebody deletes the Network's zone while a Cluster is created, and the
+// Network makes another one: the Cluster makes its plan anew.
+func TestWhatAnotherObjectMadeAgainIsFound(t *testing.T) {
+	e := workflowtest.NewEnv(t, cluster.Kind())
+	plans := 0
+	e.Before = func(name string, _ int) error {
+		switch {
+		case name == contract.PlanCluster.Name:
+			plans++
+		case name == contract.EnsureRecords.Name && plans < 5:
+			return faults.New(faults.Gone, "NoSuchHostedZone", "Route 53 zone Z1", "no hosted zone found with ID Z1")
+		}
+		return nil
+	}
+	e.Rest(48 * time.Hour)
+	e.RunObject()
+	require.Equal(t, v1.OperationSucceeded, e.Current().Operation.State)
+	stalled := false
+	for _, r := range e.Reports() {
+		if r.LastError != nil {
+			stalled = true
+			require.Contains(t, r.LastError.Hint, "Preflight looks for it anew")
+		}
+	}
+	require.True(t, stalled, "it is told meanwhile")
+}
+
+// A Cluster that a backup brought back without status, and that is deleted at
+// once, has what carries its identity.
+func TestARestoredClusterIsDeletedWithWhatItHas(t *testing.T) {
+	e := workflowtest.NewEnv(t, cluster.Kind())
+	e.Change(func(s *contract.ObjectState) { s.UID, s.Minted, s.Deleting, s.Generation = "uid-2", false, true, 2 })
+	e.RunObject()
+	require.Contains(t, e.Journal(), contract.SweepAWS.Name)
+	require.False(t, e.Current().Exists)
+}

@@ -121,3 +121,58 @@ func TestACancelledCreationThatTemporalLostStaysCancelled(t *testing.T) {
 	require.Equal(t, "Cancelled", e.Current().Ready.Reason)
 	require.Contains(t, e.Current().Ready.Message, "ask for retry")
 }
+
+// Under another identity nothing of what it has would be found: it is told also
+// by an object's workflow that remembers nothing of the first.
+func TestASecondIdentityIsNoticedByStatus(t *testing.T) {
+	first := ready(t)
+	require.Equal(t, first.Object.ID, first.Current().Operation.Identity)
+	require.NotEmpty(t, first.Current().Resources)
+	e := workflowtest.NewEnv(t, network.Kind())
+	e.State = first.Current()
+	e.Object.ID = "fedcba9876543210"
+	e.Change(func(s *contract.ObjectState) { s.ID = e.Object.ID })
+	e.RegisterDelayedCallback(func() {
+		e.Change(func(s *contract.ObjectState) { s.Deleting = true; s.Generation++ })
+		e.Nudge()
+	}, time.Hour)
+	e.Rest(24 * time.Hour)
+	e.RunObject()
+	require.True(t, e.Current().Exists)
+	require.Empty(t, e.Journal())
+	require.Equal(t, "IdentityChanged", e.Current().Ready.Reason)
+	require.Contains(t, e.Current().Ready.Message, first.Object.ID)
+}
+
+// What says at each look that something has changed, as a cache that has
+// stopped, does not have a step spin.
+func TestChangesThatMendNothingArePaced(t *testing.T) {
+	e := workflowtest.NewEnv(t, network.Kind())
+	e.Mended = "network infra/n1 has changed"
+	e.Before = func(name string, _ int) error {
+		if name == contract.EnsureBucket.Name {
+			return faults.New(faults.Quota, "TooManyBuckets", "bucket", "no more buckets")
+		}
+		return nil
+	}
+	e.Rest(time.Hour)
+	e.RunObject()
+	tries := countOf(e, contract.EnsureBucket.Name)
+	require.Greater(t, tries, 5, "a change is seen")
+	require.Less(t, tries, 25)
+}
+
+// An answer to a verb that cannot be written holds up neither the object nor
+// its deletion.
+func TestAnAnswerThatIsRefusedHoldsUpNothing(t *testing.T) {
+	e := ready(t)
+	e.OnActivity(contract.AnswerVerb.Name, mock.Anything, mock.Anything).Return(contract.None{},
+		faults.ToTemporal(faults.New(faults.Throttled, "Conflict", "Network infra/x1", "others keep writing it")))
+	e.Change(func(s *contract.ObjectState) { s.Verb = "reconcile" })
+	e.RegisterDelayedCallback(func() {
+		e.Change(func(s *contract.ObjectState) { s.Deleting = true; s.Generation++ })
+		e.Nudge()
+	}, time.Second)
+	e.RunObject()
+	require.False(t, e.Current().Exists)
+}

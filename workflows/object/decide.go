@@ -1,6 +1,8 @@
 package object
 
 import (
+	"cmp"
+
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
@@ -36,13 +38,14 @@ func decide(id, uid string, s contract.ObjectState, asked string) decision {
 	switch {
 	case !s.Exists:
 		return decision{action: actEnd}
+	case s.ID != "" && known(s) != "" && s.ID != known(s):
+		return identityChanged(known(s))
 	case s.ID != "" && s.ID != id && s.UID == uid:
-		return decision{action: actWait, reason: "IdentityChanged", text: "the annotation " + v1.AnnotationID +
-			" was changed from " + id + ": put it back, all external resources are found by it"}
+		return identityChanged(id)
 	case s.ID != "" && s.ID != id:
 		return decision{action: actReplace}
 	case s.ID == "" && s.UID != "" && (s.UID == uid || uid == "" && (s.Deleting || s.Operation != nil)):
-		return decision{action: actWait, reason: "IdentityMissing", text: identityMissing(id)}
+		return decision{action: actWait, reason: "IdentityMissing", text: identityMissing(cmp.Or(known(s), id))}
 	case s.ID == "" && s.UID != "": // not claimed yet, and none of this workflow's
 		return decision{action: actYield}
 	case s.Operation != nil && s.Operation.Active():
@@ -60,6 +63,20 @@ func decide(id, uid string, s contract.ObjectState, asked string) decision {
 	}
 }
 
+// known is the identity with which the object's operations have worked; empty
+// where none says it.
+func known(s contract.ObjectState) string {
+	if s.Operation == nil || restored(s) {
+		return ""
+	}
+	return s.Operation.Identity
+}
+
+func identityChanged(from string) decision {
+	return decision{action: actWait, reason: "IdentityChanged", text: "the annotation " + v1.AnnotationID +
+		" was changed from " + from + ": put it back, all external resources are found by it"}
+}
+
 // identityMissing says what to do about an object whose identity was taken away.
 func identityMissing(id string) string {
 	is := ""
@@ -73,7 +90,7 @@ func identityMissing(id string) string {
 // only others' finalizers can still hold it.
 func deletionDone(s contract.ObjectState) bool {
 	op := s.Operation
-	return s.Deleting && op != nil && !restored(s) && op.Type == string(lifecycle.Delete) && op.State == v1.OperationSucceeded
+	return s.Deleting && !s.Held && op != nil && !restored(s) && op.Type == string(lifecycle.Delete) && op.State == v1.OperationSucceeded
 }
 
 // restored says whether status is of a former object, and came back with this

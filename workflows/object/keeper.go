@@ -2,6 +2,7 @@ package object
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,6 +51,7 @@ func (o *object) onAcquire(ctx workflow.Context, in contract.LeaseRequest) (cont
 	if o.gone {
 		return contract.LeaseAnswer{}, faults.ToTemporal(faults.New(faults.Transient, "KeeperGone", o.ref.String(), "what %q is asked of is gone", in.Name))
 	}
+	o.early = slices.DeleteFunc(o.early, func(e contract.LeaseRequest) bool { return e.Name == in.Name && e.Holder == in.Holder })
 	granted := o.carried.Leases.acquire(in, now(ctx))
 	// Who has waited for a minute has the holders looked at: one that vanished
 	// gives nothing back.

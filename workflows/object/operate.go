@@ -315,7 +315,7 @@ func (o *object) closeReport(ctx workflow.Context, s contract.ObjectState, r *ru
 	if err != nil || !s.Exists || s.UID != r.in.UID {
 		return err
 	}
-	op := v1.OperationStatus{ID: r.id, UID: s.UID, Type: string(r.in.Verb), Generation: r.in.Generation, Attempts: 1}
+	op := v1.OperationStatus{ID: r.id, UID: s.UID, Identity: r.in.Object.ID, Type: string(r.in.Verb), Generation: r.in.Generation, Attempts: 1}
 	if s.Operation != nil && s.Operation.ID == r.id {
 		op = *s.Operation
 	}

@@ -1,12 +1,15 @@
 package object
 
 import (
+	"fmt"
+
 	"go.temporal.io/sdk/workflow"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 	"github.com/tidbcloud/infra-orchestrator/api/temporal"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+	"github.com/tidbcloud/infra-orchestrator/faults"
 	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
 )
 
@@ -85,8 +88,13 @@ func (o *object) answer(ctx workflow.Context, s *contract.ObjectState, r *runnin
 		}
 	}
 	in.Events = []contract.Event{lifecycle.VerbEvent(ctx, q.req, q.reply, q.refused)}
-	if _, err := lifecycle.Must(lifecycle.Answering(ctx, o.ref, s.Generation, q.req, q.refused != ""), contract.AnswerVerb, in); err != nil {
-		workflow.GetLogger(ctx).Error("answer to a verb not told", "object", o.ref.String(), "verb", q.req.Verb, "error", err)
+	// Bounded: whatever refuses the answer, or is away, must not keep the object
+	// from its deletion. An annotation that stays is answered at the next look.
+	err := lifecycle.Try(lifecycle.Answering(ctx, o.ref, s.Generation, q.req, q.refused != ""), contract.AnswerVerb, in)
+	if err != nil && in.Pause != nil { // then it does not hold: the annotation is the pause
+		s.Paused = !*in.Pause
+		q.reply, q.refused = "", fmt.Sprintf("the annotation %s of %s could not be written (%s): see to that, then ask again",
+			v1.AnnotationPaused, v.Object, faults.FromTemporal(err).Error())
 	}
 }
 

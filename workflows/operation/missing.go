@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -113,12 +114,13 @@ func (o *operation) patient(ctx workflow.Context, s Step, err error) (pause time
 	return min(missingPause<<(m.tries-1), longMissingPause), true
 }
 
-// maker is the step of this operation that makes what s needs, "" when none
-// does, or when somebody has left it out.
+// maker is the step of this operation that makes, or finds out anew, what s
+// needs; "" when none does, or when somebody has left it out.
 func (o *operation) maker(s Step) string {
+	to := cmp.Or(s.Remake, s.Replan)
 	for _, earlier := range o.steps[o.first:] {
-		if earlier.Name == s.Remake && o.stepStatus(s.Remake).State != v1.StepSkipped {
-			return s.Remake
+		if earlier.Name == to && o.stepStatus(to).State != v1.StepSkipped {
+			return to
 		}
 		if earlier.Name == s.Name {
 			break
@@ -133,8 +135,8 @@ func requireMakers(steps []Step) {
 	seen := map[string]bool{"": true}
 	for _, s := range steps {
 		seen[s.Name] = true
-		if !seen[s.Remake] {
-			panic("lifecycle: step " + s.Name + " names " + s.Remake + " in Remake, which is no step before it")
+		if to := cmp.Or(s.Remake, s.Replan); !seen[to] {
+			panic("operation: step " + s.Name + " goes back to " + to + ", which is no step before it")
 		}
 	}
 }
@@ -150,9 +152,13 @@ func (o *operation) remake(ctx workflow.Context, s Step, f *faults.Fault) error 
 	a := o.absenceOf(s)
 	clear(a.missed)
 	a.remade++
-	o.event(ctx, true, "Recreated", "%s; step %s makes it again", f.Error(), s.Remake)
+	if s.Remake != "" {
+		o.event(ctx, true, "Recreated", "%s; step %s makes it again", f.Error(), s.Remake)
+	} else {
+		o.event(ctx, true, "Replanned", "%s; step %s looks for it anew", f.Error(), s.Replan)
+	}
 	o.told = time.Time{} // at once
-	return &back{to: s.Remake}
+	return &back{to: cmp.Or(s.Remake, s.Replan)}
 }
 
 // rewind makes the steps from the one with the name to the one at the position
@@ -183,6 +189,8 @@ func (o *operation) missed(s Step, f *faults.Fault, err error) *faults.Fault {
 		told.Message = "it is missing"
 	}
 	switch remade := o.absenceOf(s).remade; {
+	case s.Replan != "" && o.maker(s) != "":
+		told.Hint = "see to the object that makes it; step " + s.Replan + " looks for it anew at the next try"
 	case o.maker(s) != "" && remade > 0:
 		told.Hint = fmt.Sprintf("find out what removes it: it was made again %d times and went each time; step %s makes it again at the next try", remade, s.Remake)
 	case s.Given != "":

@@ -38,8 +38,9 @@ type operation struct {
 	inherited bool
 	// stalls counts how often a step has stalled; skips holds those that somebody
 	// asked to leave out; stops what ends a running step.
-	stalls map[string]int
-	faults map[string]*stalled // of the steps that are stalled now
+	stalls  map[string]int
+	faults  map[string]*stalled // of the steps that are stalled now
+	changed map[string]changes  // of what the object needs, by step
 	// quietSince is from when on a step's passing failures are nobody's business.
 	quietSince map[string]time.Time
 	absent     map[string]*absence // what steps miss
@@ -62,7 +63,7 @@ type operation struct {
 // stall handling. It returns an error only when it was cancelled.
 func Run(ctx workflow.Context, in lifecycle.Input, steps ...Step) (lifecycle.Result, error) {
 	o := &operation{in: in, steps: flatten(steps), lock: workflow.NewMutex(ctx),
-		stalls: map[string]int{}, faults: map[string]*stalled{}, quietSince: map[string]time.Time{}, absent: map[string]*absence{},
+		stalls: map[string]int{}, faults: map[string]*stalled{}, changed: map[string]changes{}, quietSince: map[string]time.Time{}, absent: map[string]*absence{},
 		waited: map[string]bool{}, skips: map[string]bool{}, stops: map[string]workflow.CancelFunc{}}
 	requireMakers(o.steps)
 	ctx = lifecycle.WithCaller(workflow.WithValue(ctx, operationKey, o), o.caller)
@@ -122,7 +123,7 @@ func (o *operation) begin(ctx workflow.Context) error {
 	o.report = contract.OperationReport{
 		Ref: o.in.Object, UID: o.in.UID, Resources: s.Resources, Conditions: s.Conditions, Details: s.Details,
 		Operation: v1.OperationStatus{
-			ID: workflow.GetInfo(ctx).WorkflowExecution.ID, UID: o.in.UID, Type: string(o.in.Verb), Generation: o.in.Generation,
+			ID: workflow.GetInfo(ctx).WorkflowExecution.ID, UID: o.in.UID, Identity: o.in.Object.ID, Type: string(o.in.Verb), Generation: o.in.Generation,
 			State: v1.OperationRunning, StartedAt: &now, Attempts: 1,
 		},
 	}

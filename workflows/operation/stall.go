@@ -59,12 +59,50 @@ func (o *operation) stall(ctx workflow.Context, s Step, f *faults.Fault, since t
 		return errSuperseded
 	}
 	if *change != "" {
+		if err := o.settleDown(ctx, s, f, seen); err != nil {
+			o.mark(ctx, s, v1.StepCancelled)
+			return err
+		}
 		o.event(ctx, false, "Resumed", "step %s runs again: %s", s.Name, *change)
 	}
 	o.report.Operation.Attempts++
 	o.told = time.Time{} // that the stall is over is told at once
 	o.mended(ctx, s)
 	return nil
+}
+
+// Changes of what an object needs that mend nothing follow each other more and
+// more slowly: one that is told again and again, as by a cache that has stopped,
+// must not fill Temporal and the Events.
+const (
+	firstChangePause = 5 * time.Second
+	mostChangePause  = 5 * time.Minute
+)
+
+// changes counts those after which a step has failed as before.
+type changes struct {
+	fault string
+	n     int
+}
+
+// settleDown waits after a change, unless it is the first since the step has
+// begun to fail in this way. A verb ends it.
+func (o *operation) settleDown(ctx workflow.Context, s Step, f *faults.Fault, seen int) error {
+	c := o.changed[s.Name]
+	if c.fault != f.Error() {
+		c = changes{fault: f.Error()}
+	}
+	c.n++
+	o.changed[s.Name] = c
+	if c.n == 1 {
+		return nil
+	}
+	pause := mostChangePause
+	if c.n < 8 {
+		pause = firstChangePause << (c.n - 2)
+	}
+	_, err := workflow.AwaitWithTimeout(ctx, pause, func() bool { return o.wakes > seen || o.skips[s.Name] })
+	return err
 }
 
 // watchDependencies fills the string it returns once something has changed

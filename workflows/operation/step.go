@@ -34,6 +34,10 @@ type Step struct {
 	// the operation goes on from there. It may be the step's own name, where it
 	// makes itself what it waits for. Steps in between run again.
 	Remake string
+	// Replan is, for a step that needs what other objects make, the step that
+	// finds out anew what that is: when it has vanished, the operation goes on
+	// from there, in case that it was made again under another name.
+	Replan string
 	// Given is, for a step that waits and has no Remake, what to see to when
 	// what it waits for is missing: no step of the operation makes that.
 	Given string
