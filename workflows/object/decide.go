@@ -35,19 +35,13 @@ func decide(id, uid string, s contract.ObjectState, asked string) decision {
 	if restored(s) && !s.Operation.Active() { // one that is active has to be stopped first
 		s.Operation, s.ObservedGeneration = nil, 0
 	}
-	switch {
-	case !s.Exists:
+	if !s.Exists {
 		return decision{action: actEnd}
-	case s.ID != "" && known(s) != "" && s.ID != known(s):
-		return identityChanged(known(s))
-	case s.ID != "" && s.ID != id && s.UID == uid:
-		return identityChanged(id)
-	case s.ID != "" && s.ID != id:
-		return decision{action: actReplace}
-	case s.ID == "" && s.UID != "" && (s.UID == uid || uid == "" && (s.Deleting || s.Operation != nil)):
-		return decision{action: actWait, reason: "IdentityMissing", text: identityMissing(cmp.Or(known(s), id))}
-	case s.ID == "" && s.UID != "": // not claimed yet, and none of this workflow's
-		return decision{action: actYield}
+	}
+	if d, is := misidentified(id, uid, s); is {
+		return d
+	}
+	switch {
 	case s.Operation != nil && s.Operation.Active():
 		// Attach first: a pause, a deletion or a verb is passed on to it.
 		return decision{action: actRun, verb: lifecycle.Verb(s.Operation.Type)}
@@ -61,6 +55,24 @@ func decide(id, uid string, s contract.ObjectState, asked string) decision {
 	default:
 		return wanted(s, asked)
 	}
+}
+
+// misidentified says what to do about an object that has not the identity that
+// the workflow is for, or that its own operations have worked with.
+func misidentified(id, uid string, s contract.ObjectState) (decision, bool) {
+	switch {
+	case s.ID != "" && known(s) != "" && s.ID != known(s):
+		return identityChanged(known(s)), true
+	case s.ID != "" && s.ID != id && s.UID == uid:
+		return identityChanged(id), true
+	case s.ID != "" && s.ID != id:
+		return decision{action: actReplace}, true
+	case s.ID == "" && s.UID != "" && (s.UID == uid || uid == "" && (s.Deleting || s.Operation != nil)):
+		return decision{action: actWait, reason: "IdentityMissing", text: identityMissing(cmp.Or(known(s), id))}, true
+	case s.ID == "" && s.UID != "": // not claimed yet, and none of this workflow's
+		return decision{action: actYield}, true
+	}
+	return decision{}, false
 }
 
 // known is the identity with which the object's operations have worked; empty
