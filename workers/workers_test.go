@@ -22,3 +22,13 @@ func TestQueuesStopAtTheSameTime(t *testing.T) {
 		require.Equal(t, stopTimeout, time.Since(start))
 	})
 }
+
+// The kernel goes by a verb's traits, so none may lack them.
+func TestEachVerbHasTraits(t *testing.T) {
+	for _, k := range Kinds() {
+		for verb := range k.Operations {
+			require.True(t, verb.Known(), "%s of %s", verb, k.Name)
+			require.NotEmpty(t, k.Phases[verb], "%s of %s has no phase", verb, k.Name)
+		}
+	}
+}

@@ -26,10 +26,10 @@ const maxFairnessKey = 64
 // the account: whoever has a thousand tasks waiting holds up nobody else's one.
 func PriorityOf(in Input) sdk.Priority {
 	p := sdk.Priority{PriorityKey: priorityResync, FairnessKey: fairnessKey(in)}
-	switch in.Verb {
-	case Create, Delete:
+	switch t := in.Verb.Traits(); {
+	case t.Urgent():
 		p.PriorityKey = priorityUser
-	case Update:
+	case t.Yields:
 		p.PriorityKey = priorityUpdate
 	}
 	return p

@@ -131,13 +131,13 @@ func allowCancel(v View) (reply, refused string) {
 	switch {
 	case !v.Active:
 		return "", v.Object + " runs no operation: there is nothing to cancel"
-	case v.Verb == Delete:
+	case v.Verb.Traits().Uncancellable:
 		return "", "a deletion cannot be cancelled, what is gone is gone: pause it if it must not go on"
 	case v.Cancelling:
 		return "the undoing ends here; what is left is listed in status.resources", ""
 	case !v.Cancellable:
 		return "", "step " + v.Step + " cannot be cancelled: wait for the next one"
-	case v.Verb == Create:
+	case v.Verb.Traits().Makes:
 		return "the creation stops and what it made is undone, newest first", ""
 	default:
 		return "the " + strings.ToLower(string(v.Verb)) + " stops; what it did stays", ""

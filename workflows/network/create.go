@@ -72,7 +72,7 @@ func (n *network) ensureBucket(ctx workflow.Context) error {
 }
 
 func (n *network) ensureShoot(ctx workflow.Context) error {
-	if n.in.Verb == lifecycle.Create {
+	if n.in.Verb.Traits().Makes {
 		// Nobody else writes a Shoot that is not there yet.
 		_, err := operation.Ensure(ctx, keyShoot, contract.EnsureShoot, n.plan)
 		return err

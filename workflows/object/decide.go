@@ -102,7 +102,7 @@ func identityMissing(id string) string {
 // only others' finalizers can still hold it.
 func deletionDone(s contract.ObjectState) bool {
 	op := s.Operation
-	return s.Deleting && !s.Held && op != nil && !restored(s) && op.Type == string(lifecycle.Delete) && op.State == v1.OperationSucceeded
+	return s.Deleting && !s.Held && op != nil && !restored(s) && lifecycle.Verb(op.Type).Traits().Final && op.State == v1.OperationSucceeded
 }
 
 // restored says whether status is of a former object, and came back with this
@@ -114,7 +114,7 @@ func restored(s contract.ObjectState) bool {
 // wanted brings the object to its generation.
 func wanted(s contract.ObjectState, asked string) decision {
 	op := s.Operation
-	if op != nil && op.State == v1.OperationSucceeded && op.Type != string(lifecycle.Delete) {
+	if op != nil && op.State == v1.OperationSucceeded && !lifecycle.Verb(op.Type).Traits().Final {
 		// It may have ended while no object workflow was there to tell so.
 		s.ObservedGeneration = max(s.ObservedGeneration, op.Generation)
 	}

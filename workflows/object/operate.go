@@ -114,7 +114,7 @@ func (o *object) tellState(ctx workflow.Context, s contract.ObjectState, in life
 // tellStalled tells what an operation is stalled by.
 func (o *object) tellStalled(ctx workflow.Context, s contract.ObjectState, in lifecycle.Input, reason, message string) {
 	phase := o.kind.Phases[in.Verb]
-	if in.Verb == lifecycle.Create {
+	if in.Verb.Traits().Makes {
 		phase = v1.PhaseFailed
 	}
 	o.tell(ctx, s, phase, s.ObservedGeneration, o.ready(ctx, s.Generation, false, reason, message))
@@ -234,7 +234,7 @@ func (o *object) attach(ctx workflow.Context, id, uid string) workflow.Future {
 
 // again is what people can do about an operation that was ended.
 func again(v lifecycle.Verb) string {
-	if v == lifecycle.Delete {
+	if v.Traits().Final {
 		return "ask for retry, and it goes on from what exists; the object stays until then"
 	}
 	return "ask for retry or change the spec, and it starts again from what exists; or delete the object"
@@ -247,7 +247,7 @@ func (o *object) finish(ctx workflow.Context, r *running) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	o.carried.Removed = err == nil && res.State == lifecycle.Succeeded && r.in.Verb == lifecycle.Delete
+	o.carried.Removed = err == nil && res.State == lifecycle.Succeeded && r.in.Verb.Traits().Final
 	s, rerr := o.read(ctx)
 	if rerr != nil || !s.Exists || s.UID != r.in.UID { // another object has the name by now
 		return rerr
@@ -256,7 +256,7 @@ func (o *object) finish(ctx workflow.Context, r *running) error {
 		return err
 	}
 	switch {
-	case err == nil && res.State == lifecycle.Succeeded && r.in.Verb != lifecycle.Delete:
+	case err == nil && res.State == lifecycle.Succeeded && !r.in.Verb.Traits().Final:
 		ok := s.Generation == r.in.Generation && !s.Deleting
 		ready := o.ready(ctx, s.Generation, ok, "Ready", o.ref.Kind+" is ready")
 		if !ok {
@@ -265,7 +265,7 @@ func (o *object) finish(ctx workflow.Context, r *running) error {
 		o.tell(ctx, s, o.kind.Well, r.in.Generation, ready)
 		// Nothing is due unless somebody has said so meanwhile.
 		o.carried.Resting = ok && !o.drain()
-	case err == nil, s.Deleting && r.in.Verb != lifecycle.Delete:
+	case err == nil, s.Deleting && !r.in.Verb.Traits().Final:
 		// Superseded, deleted or preempted: the next look says what is due.
 	case preempted(s), errors.Is(err, errUnknown) && !undoing(s, r):
 	case sdk.IsCanceledError(err), errors.Is(err, errUnknown):

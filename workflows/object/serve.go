@@ -76,7 +76,7 @@ func (o *object) answer(ctx workflow.Context, s *contract.ObjectState, r *runnin
 	v := lifecycle.ViewOf(*s, o.ref)
 	if r != nil && !v.Active { // it has not told of itself yet
 		v = v.With(v1.OperationStatus{Type: string(r.in.Verb), State: v1.OperationRunning, Generation: r.in.Generation,
-			Cancellable: r.in.Verb != lifecycle.Delete}, s.Generation)
+			Cancellable: !r.in.Verb.Traits().Uncancellable}, s.Generation)
 	}
 	q.reply, q.refused = lifecycle.Allow(q.req, v)
 	in := contract.VerbAnswer{Ref: o.ref, UID: s.UID, Consume: consume}

@@ -80,7 +80,7 @@ func (o *object) reconsider(ctx workflow.Context, r *running) {
 	}
 	o.pause(ctx, s, r, false)
 	switch {
-	case s.Deleting && (r.in.Verb != lifecycle.Delete || s.ForceDelete && !r.in.ForceDelete):
+	case s.Deleting && (!r.in.Verb.Traits().Final || s.ForceDelete && !r.in.ForceDelete):
 		r.control(ctx, lifecycle.Control{Do: lifecycle.DoPreempt})
 	case s.Generation > r.in.Generation:
 		r.control(ctx, lifecycle.Control{Do: lifecycle.DoWake, Generation: s.Generation})

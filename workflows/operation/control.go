@@ -71,7 +71,7 @@ func (o *operation) steer(c lifecycle.Control) {
 		o.cancelled = c.By
 		o.stop()
 	case lifecycle.DoGone:
-		if step := o.report.Operation.Step; o.in.Verb != lifecycle.Delete || step == "" || step == waitUnused {
+		if step := o.report.Operation.Step; !o.in.Verb.Traits().Final || step == "" || step == waitUnused {
 			o.preempted = true
 			o.stop()
 		}
@@ -104,7 +104,7 @@ func (o *operation) skip(name string) {
 
 func (o *operation) view() lifecycle.View {
 	v := lifecycle.View{Object: o.in.Object.Kind + " " + o.in.Object.Namespace + "/" + o.in.Object.Name,
-		Deleting: o.in.Verb == lifecycle.Delete, Paused: o.paused}
+		Deleting: o.in.Verb.Traits().Final, Paused: o.paused}
 	return v.With(o.report.Operation, o.in.Generation)
 }
 

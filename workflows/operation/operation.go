@@ -67,7 +67,7 @@ func Run(ctx workflow.Context, in lifecycle.Input, steps ...Step) (lifecycle.Res
 		waited: map[string]bool{}, skips: map[string]bool{}, stops: map[string]workflow.CancelFunc{}}
 	requireMakers(o.steps)
 	ctx = lifecycle.WithCaller(workflow.WithValue(ctx, operationKey, o), o.caller)
-	if in.Verb == lifecycle.Delete {
+	if in.Verb.Traits().Uncancellable {
 		ctx = o.uncancelled(ctx)
 	}
 	ctx, o.cancel = workflow.WithCancel(ctx)
@@ -93,7 +93,7 @@ func (o *operation) uncancelled(ctx workflow.Context) workflow.Context {
 		if workflow.Await(apart, func() bool { return ctx.Err() != nil && begun() }) != nil {
 			return
 		}
-		_, refused := lifecycle.Allow(temporal.VerbRequest{Verb: temporal.VerbCancel}, lifecycle.View{Active: true, Verb: lifecycle.Delete})
+		_, refused := lifecycle.Allow(temporal.VerbRequest{Verb: temporal.VerbCancel}, lifecycle.View{Active: true, Verb: o.in.Verb})
 		o.event(apart, true, "CancelRefused", "%s was asked in Temporal to cancel: refused, %s", o.in.Title(), refused)
 		o.publish(apart, false)
 	})
@@ -104,14 +104,14 @@ func (o *operation) uncancelled(ctx workflow.Context) workflow.Context {
 // from there, and tells that it runs.
 func (o *operation) begin(ctx workflow.Context) error {
 	s := contract.ObjectState{Minted: o.in.Minted}
-	if o.in.Verb != lifecycle.Create || o.in.Previous != "" { // else nothing can have been published
+	if !o.in.Verb.Traits().Makes || o.in.Previous != "" { // else nothing can have been published
 		// A cancellation that comes now is told by end, as any other.
 		sure, _ := workflow.NewDisconnectedContext(ctx)
 		var err error
 		if s, err = lifecycle.ReadObject(sure, contract.ReadObjectInput{Ref: o.in.Object, Live: true}); err != nil {
 			return err
 		}
-		if o.in.Verb == lifecycle.Delete && !s.Exists { // else it would find nothing to remove, and call that done
+		if o.in.Verb.Traits().Final && !s.Exists { // else it would find nothing to remove, and call that done
 			o.preempted = true
 			o.stop()
 		}

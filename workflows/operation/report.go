@@ -34,7 +34,7 @@ func (o *operation) mark(ctx workflow.Context, s Step, state v1.StepState) {
 		op.WaitingFor = ""
 		if len(o.faults) == 0 { // else a step beside it is stalled, and that is what people must see
 			op.Step, op.StepStartedAt = s.Name, st.StartedAt
-			op.Cancellable, op.Skippable = o.in.Verb != lifecycle.Delete, s.Skippable
+			op.Cancellable, op.Skippable = !o.in.Verb.Traits().Uncancellable, s.Skippable
 			o.condition(ctx, v1.ConditionProgressing, metav1.ConditionTrue, s.Name, s.Doc)
 			o.condition(ctx, v1.ConditionStalled, metav1.ConditionFalse, "Progressing", "nothing to mend")
 		}
@@ -201,7 +201,7 @@ func (o *operation) attributes(ctx workflow.Context) {
 	}
 	if o.report.LastError != nil {
 		class = temporal.AttrFaultClass.ValueSet(o.report.LastError.Class)
-		if o.in.Verb == lifecycle.Create {
+		if o.in.Verb.Traits().Makes {
 			phase = temporal.AttrPhase.ValueSet(string(v1.PhaseFailed))
 		}
 	}

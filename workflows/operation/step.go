@@ -8,7 +8,6 @@ import (
 
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/faults"
-	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
 )
 
 // Step is a named piece of an operation.
@@ -216,8 +215,8 @@ func (o *operation) gone(f *faults.Fault) bool {
 // generation, if it is one that the next operation can go on from. A deletion
 // does so while it has not begun: the change may be that all is to be kept.
 func (o *operation) border(ctx workflow.Context) error {
-	waited := o.report.Operation.Step == waitUnused
-	if o.newest > o.in.Generation && (o.in.Verb == lifecycle.Update || o.in.Verb == lifecycle.Delete && waited) {
+	waited, t := o.report.Operation.Step == waitUnused, o.in.Verb.Traits()
+	if o.newest > o.in.Generation && (t.Yields || t.Final && waited) {
 		return errSuperseded
 	}
 	return ctx.Err()

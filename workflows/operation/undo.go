@@ -7,14 +7,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
-	"github.com/tidbcloud/infra-orchestrator/workflows/lifecycle"
 )
 
 // register notes what undoes a step, before the step does anything: its call
 // may take effect although its answer never comes.
 func (o *operation) register(s Step) {
 	known := slices.ContainsFunc(o.undos, func(u Step) bool { return u.Name == s.Name }) // it runs again
-	if o.in.Verb == lifecycle.Create && len(s.Undo) > 0 && !o.undoing && !known {
+	if o.in.Verb.Traits().Makes && len(s.Undo) > 0 && !o.undoing && !known {
 		o.undos = append(o.undos, s)
 	}
 }
