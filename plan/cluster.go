@@ -72,7 +72,7 @@ func buildCluster(c *v1.Cluster, spec v1.ClusterSpec, ref, networkRef contract.O
 
 		Operator: spec.Operator, Version: spec.Version,
 		Namespace: clusterNamespace(ref), Name: tidbClusterName, Port: spec.Port,
-		EncryptionMode: string(spec.Encryption.Mode), CustomerKeyARN: spec.Encryption.CustomerKeyARN, RoleName: roleName(ref),
+		EncryptionMode: string(spec.Encryption.Mode), CustomerKeyID: spec.Encryption.CustomerKeyARN, RoleName: roleName(ref),
 
 		Public: spec.Endpoints.Public.Enabled, PublicCIDRs: plain(spec.Endpoints.Public.AllowCIDRs),
 		Private: enabled(spec.Endpoints.Private.Enabled), AllowedPrincipals: plain(spec.Endpoints.Private.AllowedPrincipals),
@@ -101,7 +101,7 @@ func copyNetworkFacts(plan *contract.ClusterPlan, n *v1.Network) {
 		plan.VPCID = v.ID
 	}
 	if i := n.Status.OIDC; i != nil {
-		plan.OIDCProviderARN, plan.OIDCIssuer = i.ProviderARN, i.Issuer
+		plan.IssuerID, plan.OIDCIssuer = i.ProviderARN, i.Issuer
 	}
 	if z := n.Status.DNSZone; z != nil {
 		plan.DNSZoneID, plan.DNSZoneName = z.ID, z.Name

@@ -112,7 +112,7 @@ func TestAuditOfAnOperation(t *testing.T) {
 		require.NotEmpty(t, r.Step, activity)
 		require.Equal(t, audit.OutcomeOK, r.Outcome, activity)
 	}
-	bucket := created[contract.EnsureBucket.Name]
+	bucket := created[contract.AWS.EnsureBucket.Name]
 	require.Equal(t, "EnsureBucket", bucket.Step, "steps that run together keep their names")
 	require.Equal(t, "EnsureShoot", created[contract.EnsureShoot.Name].Step)
 	require.Equal(t, "bucket", bucket.Resource)
@@ -120,14 +120,14 @@ func TestAuditOfAnOperation(t *testing.T) {
 	require.Equal(t, "id-of-aws.EnsureBucket", bucket.After.ID)
 
 	deleted := operation(t, world, lifecycle.Delete)
-	oidc := deleted[contract.DeleteOIDCProvider.Name]
+	oidc := deleted[contract.AWS.DeleteIssuer.Name]
 	require.Equal(t, "id-of-aws.EnsureOIDCProvider", oidc.Before.ID)
 	require.Equal(t, "Present", oidc.Before.State)
 	require.Nil(t, oidc.After, "null in the file: it is gone")
 	shoot := deleted[contract.DeleteShoot.Name]
 	require.Equal(t, "id-of-garden.EnsureShoot", shoot.Before.ID)
 	require.Nil(t, shoot.After, "Gardener takes its time")
-	require.Equal(t, "bucket", deleted[contract.DeleteBucket.Name].Resource)
+	require.Equal(t, "bucket", deleted[contract.AWS.DeleteBucket.Name].Resource)
 	require.Contains(t, deleted, contract.RemoveFinalizer.Name)
 }
 
@@ -145,5 +145,5 @@ func TestAuditOfAVerb(t *testing.T) {
 	require.Equal(t, "alice", answer.By)
 	require.Equal(t, "refused skip", answer.Verb, "there is nothing to skip yet")
 	require.Equal(t, "x1", answer.Object.Name)
-	require.Equal(t, "argocd", records[contract.EnsureBucket.Name].By)
+	require.Equal(t, "argocd", records[contract.AWS.EnsureBucket.Name].By)
 }

@@ -23,7 +23,7 @@ import (
 
 // unrecorded are the activities without a golden history, and why.
 var unrecorded = map[string]string{
-	contract.DeleteVolumes.Name: "runs only when a sweep finds disks, which is when a Shoot went before its Cluster; no scene of test/golden does that yet",
+	contract.AWS.DeleteVolumes.Name: "runs only when a sweep finds disks, which is when a Shoot went before its Cluster; no scene of test/golden does that yet",
 }
 
 // Every activity occurs in a golden history, or else a change of the way that

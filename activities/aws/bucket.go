@@ -39,12 +39,12 @@ type bucket struct {
 	a     *Activities
 	c     *clients
 	s3    bucketAPI
-	in    contract.AWSResourceInput
+	in    contract.CloudResourceInput
 	name  *string
 	owner *string // account
 }
 
-func (a *Activities) bucket(ctx context.Context, in contract.AWSResourceInput) (*bucket, error) {
+func (a *Activities) bucket(ctx context.Context, in contract.CloudResourceInput) (*bucket, error) {
 	if err := needIdentity(in.Owner); err != nil {
 		return nil, err
 	}
@@ -61,8 +61,8 @@ func (b *bucket) arn() string { return "arn:" + b.c.partition() + ":s3:::" + b.i
 
 func (b *bucket) fault(err error) error { return faults.FromAWS(err, b.resource()) }
 
-// EnsureBucket implements contract.EnsureBucket.
-func (a *Activities) EnsureBucket(ctx context.Context, in contract.AWSResourceInput) (contract.Outcome, error) {
+// EnsureBucket implements contract.AWS.EnsureBucket.
+func (a *Activities) EnsureBucket(ctx context.Context, in contract.CloudResourceInput) (contract.Outcome, error) {
 	b, err := a.bucket(ctx, in)
 	if err != nil {
 		return contract.Outcome{}, err

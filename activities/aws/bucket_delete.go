@@ -15,14 +15,14 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/faults"
 )
 
-// DeleteBucket implements contract.DeleteBucket. With Retain a bucket that
+// DeleteBucket implements contract.AWS.DeleteBucket. With Retain a bucket that
 // holds any version of an object stays, also one that only holds deleted
 // objects: versioning is there to undo deletions.
 //
 // The outcome is Retained, Foreign, or has an empty Resource when the bucket is
 // gone.
 func (a *Activities) DeleteBucket(ctx context.Context, in contract.DeleteBucketInput) (contract.Outcome, error) {
-	b, err := a.bucket(ctx, in.AWSResourceInput)
+	b, err := a.bucket(ctx, in.CloudResourceInput)
 	if err != nil {
 		return contract.Outcome{}, err
 	}

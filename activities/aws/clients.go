@@ -27,7 +27,7 @@ import (
 
 // clients are the service clients of one account, region and access key.
 type clients struct {
-	identity contract.AWSIdentity
+	identity contract.CloudIdentity
 	region   string
 	key      string              // the id of the access key
 	calls    *singleflight.Group // of STS, shared by all clients
@@ -150,16 +150,16 @@ func (f *factory) dial(ctx context.Context, account contract.CloudAccount, id, s
 // whoami asks STS whose the access key is, once for all who ask at the same
 // time, whatever their region, and refuses that of an account that the Provider
 // does not name.
-func (c *clients) whoami(ctx context.Context, account contract.CloudAccount) (contract.AWSIdentity, error) {
+func (c *clients) whoami(ctx context.Context, account contract.CloudAccount) (contract.CloudIdentity, error) {
 	resource := "Provider/" + account.Namespace + "/" + account.Provider
 	who, err := keep.Once(ctx, c.calls, resource+" "+c.key, func(ctx context.Context) (*sts.GetCallerIdentityOutput, error) {
 		who, err := c.sts.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 		return who, faults.FromAWS(err, resource)
 	})
 	if err != nil {
-		return contract.AWSIdentity{}, err
+		return contract.CloudIdentity{}, err
 	}
-	id := contract.AWSIdentity{ARN: awssdk.ToString(who.Arn), AccountID: awssdk.ToString(who.Account)}
+	id := contract.CloudIdentity{Principal: awssdk.ToString(who.Arn), AccountID: awssdk.ToString(who.Account)}
 	if account.AccountID != "" && id.AccountID != account.AccountID {
 		return id, faults.New(faults.Auth, "WrongAccount", resource,
 			"the access key belongs to AWS account %s, the Provider names %s", id.AccountID, account.AccountID).

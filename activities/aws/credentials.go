@@ -6,12 +6,12 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
 )
 
-// VerifyAWSCredentials implements contract.VerifyAWSCredentials. It asks STS each
+// VerifyAWSCredentials implements contract.AWS.VerifyCredentials. It asks STS each
 // time, since a key can be revoked.
-func (a *Activities) VerifyAWSCredentials(ctx context.Context, in contract.CloudAccount) (contract.AWSIdentity, error) {
+func (a *Activities) VerifyAWSCredentials(ctx context.Context, in contract.CloudAccount) (contract.CloudIdentity, error) {
 	c, err := a.clients(ctx, in)
 	if err != nil {
-		return contract.AWSIdentity{}, err
+		return contract.CloudIdentity{}, err
 	}
 	return c.whoami(ctx, in)
 }

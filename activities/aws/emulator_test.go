@@ -73,8 +73,8 @@ func newEmulator(t *testing.T) *emulator {
 	}
 }
 
-func (e *emulator) named(name string) contract.AWSResourceInput {
-	return contract.AWSResourceInput{Account: e.account, Owner: e.owner, Env: "test", Name: name}
+func (e *emulator) named(name string) contract.CloudResourceInput {
+	return contract.CloudResourceInput{Account: e.account, Owner: e.owner, Env: "test", Name: name}
 }
 
 func (e *emulator) sweep(t *testing.T) map[string]int {
@@ -125,7 +125,7 @@ func TestEmulatorBucket(t *testing.T) {
 	_, err = e.s3.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{Bucket: &in.Name, Key: awssdk.String("c")})
 	require.NoError(t, err)
 
-	kept, err := e.DeleteBucket(t.Context(), contract.DeleteBucketInput{AWSResourceInput: in, Retain: true})
+	kept, err := e.DeleteBucket(t.Context(), contract.DeleteBucketInput{CloudResourceInput: in, Retain: true})
 	require.NoError(t, err)
 	require.Equal(t, v1.ResourceRetained, kept.Resource.State)
 
@@ -133,12 +133,12 @@ func TestEmulatorBucket(t *testing.T) {
 	stranger.Owner.ID = "ffffffffffffffff"
 	_, err = e.EnsureBucket(t.Context(), stranger)
 	requireConflict(t, err)
-	alien, err := e.DeleteBucket(t.Context(), contract.DeleteBucketInput{AWSResourceInput: stranger})
+	alien, err := e.DeleteBucket(t.Context(), contract.DeleteBucketInput{CloudResourceInput: stranger})
 	require.NoError(t, err)
 	require.Equal(t, v1.ResourceForeign, alien.Resource.State)
 
 	for range 2 {
-		_, err = e.DeleteBucket(t.Context(), contract.DeleteBucketInput{AWSResourceInput: in})
+		_, err = e.DeleteBucket(t.Context(), contract.DeleteBucketInput{CloudResourceInput: in})
 		require.NoError(t, err)
 	}
 	require.Empty(t, e.sweep(t))
@@ -173,14 +173,14 @@ func TestEmulatorKey(t *testing.T) {
 func TestEmulatorOIDCAndRole(t *testing.T) {
 	e := newEmulator(t)
 	issuer := "https://issuer.example.com/" + e.owner.ID
-	oidc := contract.OIDCProviderInput{Account: e.account, Owner: e.owner, Env: "test", IssuerURL: issuer}
+	oidc := contract.IssuerInput{Account: e.account, Owner: e.owner, Env: "test", IssuerURL: issuer}
 	provider := lostThenAdopted(t, e, "CreateOpenIDConnectProvider", e.EnsureOIDCProvider, oidc)
 
-	in := contract.RoleInput{
-		AWSResourceInput: e.named("ic-" + e.owner.ID8() + "-db"),
-		OIDCProviderARN:  provider.Resource.ID, OIDCIssuer: issuer,
+	in := contract.IdentityInput{
+		CloudResourceInput: e.named("ic-" + e.owner.ID8() + "-db"),
+		IssuerID:  provider.Resource.ID, Issuer: issuer,
 		Subjects: []string{"system:serviceaccount:tidb:b", "system:serviceaccount:tidb:a"},
-		Bucket:   "bucket", Prefix: "clusters/x", KeyARN: "arn:aws:kms:us-west-2:123456789012:key/x",
+		Bucket:   "bucket", Prefix: "clusters/x", KeyID: "arn:aws:kms:us-west-2:123456789012:key/x",
 	}
 	lostThenAdopted(t, e, "CreateRole", e.EnsureRole, in)
 	require.Equal(t, map[string]int{typeOIDC: 1, typeRole: 1}, e.sweep(t))
@@ -193,7 +193,7 @@ func TestEmulatorOIDCAndRole(t *testing.T) {
 	stranger.Owner.ID = "ffffffffffffffff"
 	_, err := e.EnsureRole(t.Context(), stranger)
 	requireConflict(t, err)
-	for _, delete := range []contract.AWSResourceInput{stranger.AWSResourceInput, in.AWSResourceInput, in.AWSResourceInput} {
+	for _, delete := range []contract.CloudResourceInput{stranger.CloudResourceInput, in.CloudResourceInput, in.CloudResourceInput} {
 		_, err = e.DeleteRole(t.Context(), delete)
 		require.NoError(t, err)
 	}
@@ -212,7 +212,7 @@ func TestEmulatorOIDCAndRole(t *testing.T) {
 func TestEmulatorZoneAndRecords(t *testing.T) {
 	e := newEmulator(t)
 	vpc, _ := e.network(t)
-	in := contract.HostedZoneInput{AWSResourceInput: e.named(e.owner.ID8() + ".example.com"), Visibility: "Private", VPCID: vpc}
+	in := contract.ZoneInput{CloudResourceInput: e.named(e.owner.ID8() + ".example.com"), Visibility: "Private", VPCID: vpc}
 	z := lostThenAdopted(t, e, "CreateHostedZone", e.EnsureHostedZone, in)
 	require.Equal(t, map[string]int{typeZone: 1}, e.sweep(t))
 
@@ -271,11 +271,11 @@ func TestEmulatorVPCAndLoadBalancer(t *testing.T) {
 	in := contract.LoadBalancerInput{Account: e.account, Cluster: e.owner, Hostname: awssdk.ToString(lb.DNSName)}
 	active, err := e.WaitLoadBalancerActive(t.Context(), in)
 	require.NoError(t, err)
-	require.Equal(t, awssdk.ToString(lb.LoadBalancerArn), active.ARN)
+	require.Equal(t, awssdk.ToString(lb.LoadBalancerArn), active.ID)
 
 	left, err := e.ListVPCDependents(t.Context(), contract.DiscoverVPCInput{Account: e.account, TechnicalID: e.technicalID()})
 	require.NoError(t, err)
-	require.Contains(t, names(left), active.ARN)
+	require.Contains(t, names(left), active.ID)
 
 	gone := contract.LoadBalancerInput{Account: e.account, Cluster: e.owner, ServiceNamespace: "tidb-" + e.owner.ID8(), VPCID: vpc}
 	short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
@@ -296,7 +296,7 @@ func TestEmulatorEndpointService(t *testing.T) {
 	}
 	vpc, lb := e.network(t)
 	in := contract.EndpointServiceInput{
-		Account: e.account, Owner: e.owner, Env: "test", LoadBalancerARN: awssdk.ToString(lb.LoadBalancerArn),
+		Account: e.account, Owner: e.owner, Env: "test", LoadBalancerID: awssdk.ToString(lb.LoadBalancerArn),
 		AllowedPrincipals: []string{"arn:aws:iam::123456789012:root"},
 	}
 	service := lostThenAdopted(t, e, "CreateVpcEndpointServiceConfiguration", e.EnsureEndpointService, in)
@@ -411,9 +411,9 @@ func TestEmulatorStrangersCostNothing(t *testing.T) {
 		for i := from; i < to; i++ {
 			other := *e
 			other.owner.ID = fmt.Sprintf("%s%08d", e.owner.ID8(), i)[2:] + "ff"
-			_, err := e.EnsureKey(t.Context(), contract.AWSResourceInput{Account: e.account, Owner: other.owner, Name: "alias/" + other.owner.ID})
+			_, err := e.EnsureKey(t.Context(), contract.CloudResourceInput{Account: e.account, Owner: other.owner, Name: "alias/" + other.owner.ID})
 			require.NoError(t, err)
-			_, err = e.EnsureOIDCProvider(t.Context(), contract.OIDCProviderInput{Account: e.account, Owner: other.owner, IssuerURL: "https://i.example.com/" + other.owner.ID})
+			_, err = e.EnsureOIDCProvider(t.Context(), contract.IssuerInput{Account: e.account, Owner: other.owner, IssuerURL: "https://i.example.com/" + other.owner.ID})
 			require.NoError(t, err)
 		}
 	}

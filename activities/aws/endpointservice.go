@@ -52,14 +52,14 @@ func (e *endpoint) resource() string { return "endpoint service of " + e.in.Owne
 
 func (e *endpoint) fault(err error) error { return faults.FromAWS(err, e.resource()) }
 
-// EnsureEndpointService implements contract.EnsureEndpointService. The ledger
+// EnsureEndpointService implements contract.AWS.EnsureEndpointService. The ledger
 // entry's ID is the service's, vpce-svc-....
 func (a *Activities) EnsureEndpointService(ctx context.Context, in contract.EndpointServiceInput) (contract.EndpointService, error) {
 	e, err := a.endpoint(ctx, in)
 	if err != nil {
 		return contract.EndpointService{}, err
 	}
-	if in.LoadBalancerARN == "" {
+	if in.LoadBalancerID == "" {
 		return contract.EndpointService{}, faults.New(faults.Invalid, "NoLoadBalancer", e.resource(), "the load balancer is not known yet")
 	}
 	ours, err := e.find(ctx)
@@ -112,7 +112,7 @@ func (e *endpoint) find(ctx context.Context) ([]ec2types.ServiceConfiguration, e
 }
 
 func (e *endpoint) over(s ec2types.ServiceConfiguration) bool {
-	return slices.Contains(s.NetworkLoadBalancerArns, e.in.LoadBalancerARN)
+	return slices.Contains(s.NetworkLoadBalancerArns, e.in.LoadBalancerID)
 }
 
 // endpointServices lists the living services of an identity. Tags are compared
@@ -149,9 +149,9 @@ func (e *endpoint) create(ctx context.Context) (*ec2types.ServiceConfiguration, 
 	name := tag{"Name", "ic-" + e.in.Owner.ID8() + "-db"}
 	for epoch := range 3 {
 		out, err := e.ec2.CreateVpcEndpointServiceConfiguration(ctx, &ec2.CreateVpcEndpointServiceConfigurationInput{
-			ClientToken:             awssdk.String(token(e.in.Owner.ID, "endpoint-service", e.in.LoadBalancerARN, fmt.Sprint(epoch))),
+			ClientToken:             awssdk.String(token(e.in.Owner.ID, "endpoint-service", e.in.LoadBalancerID, fmt.Sprint(epoch))),
 			AcceptanceRequired:      awssdk.Bool(true),
-			NetworkLoadBalancerArns: []string{e.in.LoadBalancerARN},
+			NetworkLoadBalancerArns: []string{e.in.LoadBalancerID},
 			TagSpecifications: []ec2types.TagSpecification{{
 				ResourceType: ec2types.ResourceTypeVpcEndpointService,
 				Tags: tagsAs(append(identityTags(e.in.Owner, e.in.Env), name), func(k, v *string) ec2types.Tag {
@@ -224,9 +224,9 @@ func (e *endpoint) correct(ctx context.Context, s ec2types.ServiceConfiguration)
 		in.AcceptanceRequired = awssdk.Bool(true)
 	}
 	if !e.over(s) {
-		in.AddNetworkLoadBalancerArns = []string{e.in.LoadBalancerARN}
+		in.AddNetworkLoadBalancerArns = []string{e.in.LoadBalancerID}
 	}
-	in.RemoveNetworkLoadBalancerArns = slices.DeleteFunc(slices.Clone(s.NetworkLoadBalancerArns), func(arn string) bool { return arn == e.in.LoadBalancerARN })
+	in.RemoveNetworkLoadBalancerArns = slices.DeleteFunc(slices.Clone(s.NetworkLoadBalancerArns), func(arn string) bool { return arn == e.in.LoadBalancerID })
 	_, err := e.ec2.ModifyVpcEndpointServiceConfiguration(ctx, in)
 	return e.fault(err)
 }

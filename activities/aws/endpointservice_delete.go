@@ -11,7 +11,7 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/faults"
 )
 
-// DeleteEndpointService implements contract.DeleteEndpointService.
+// DeleteEndpointService implements contract.AWS.DeleteEndpointService.
 func (a *Activities) DeleteEndpointService(ctx context.Context, in contract.EndpointServiceInput) (contract.None, error) {
 	e, err := a.endpoint(ctx, in)
 	if err != nil {

@@ -149,10 +149,10 @@ func TestKeyChoice(t *testing.T) {
 	require.Equal(t, v1.ResourceForeign, left.Resource.State)
 }
 
-func roleInput() contract.RoleInput {
-	return contract.RoleInput{
-		AWSResourceInput: fakeInput("ic-1a2b3c4d-db"), OIDCProviderARN: "arn:aws:iam::123456789012:oidc-provider/i.example.com",
-		OIDCIssuer: "https://i.example.com", Subjects: []string{"system:serviceaccount:ns:a"}, Bucket: "b", Prefix: "p/",
+func roleInput() contract.IdentityInput {
+	return contract.IdentityInput{
+		CloudResourceInput: fakeInput("ic-1a2b3c4d-db"), IssuerID: "arn:aws:iam::123456789012:oidc-provider/i.example.com",
+		Issuer: "https://i.example.com", Subjects: []string{"system:serviceaccount:ns:a"}, Bucket: "b", Prefix: "p/",
 	}
 }
 
@@ -183,7 +183,7 @@ func TestRolePrincipalStaysUnknown(t *testing.T) {
 func TestOIDCProviderIsAdopted(t *testing.T) {
 	f := newFakeIAM()
 	a := fakeActivities(t, func(c *clients) { c.iam = f })
-	in := contract.OIDCProviderInput{Account: fakeAccount, Owner: fakeOwner, IssuerURL: "https://i.example.com/x"}
+	in := contract.IssuerInput{Account: fakeAccount, Owner: fakeOwner, IssuerURL: "https://i.example.com/x"}
 	out := adopts(t, &f.lossy, a.EnsureOIDCProvider, in, "CreateOpenIDConnectProvider")
 	require.Equal(t, "arn:aws:iam::123456789012:oidc-provider/i.example.com/x", out.Resource.ID)
 	f.providers[out.Resource.ID].ClientIDList = nil
@@ -200,7 +200,7 @@ func TestOIDCProviderIsAdopted(t *testing.T) {
 func TestZoneIsAdopted(t *testing.T) {
 	f := newFakeDNS()
 	a := fakeActivities(t, func(c *clients) { c.route53 = f })
-	in := contract.HostedZoneInput{AWSResourceInput: fakeInput("n.example.com"), Visibility: "Private", VPCID: "vpc-1"}
+	in := contract.ZoneInput{CloudResourceInput: fakeInput("n.example.com"), Visibility: "Private", VPCID: "vpc-1"}
 	z := adopts(t, &f.lossy, a.EnsureHostedZone, in, "CreateHostedZone", "ChangeTagsForResource")
 	require.Len(t, f.zones, 1)
 	f.vpcs[z.ID] = nil
@@ -217,18 +217,18 @@ func TestZoneOfOthers(t *testing.T) {
 	f := newFakeDNS()
 	f.zones["Z9"] = &r53types.HostedZone{Id: awssdk.String("/hostedzone/Z9"), Name: awssdk.String("n.example.com."), CallerReference: awssdk.String("x"), Config: &r53types.HostedZoneConfig{}}
 	a := fakeActivities(t, func(c *clients) { c.route53 = f })
-	public := contract.HostedZoneInput{AWSResourceInput: fakeInput("n.example.com"), Visibility: "Public"}
+	public := contract.ZoneInput{CloudResourceInput: fakeInput("n.example.com"), Visibility: "Public"}
 	_, err := a.EnsureHostedZone(t.Context(), public)
 	requireConflict(t, err)
 	require.Empty(t, f.calls)
-	private := contract.HostedZoneInput{AWSResourceInput: fakeInput("n.example.com"), Visibility: "Private", VPCID: "vpc-1"}
+	private := contract.ZoneInput{CloudResourceInput: fakeInput("n.example.com"), Visibility: "Private", VPCID: "vpc-1"}
 	z, err := a.EnsureHostedZone(t.Context(), private)
 	require.NoError(t, err)
 	require.NotEqual(t, "Z9", z.ID)
 }
 
 func endpointInput() contract.EndpointServiceInput {
-	return contract.EndpointServiceInput{Account: fakeAccount, Owner: fakeOwner, LoadBalancerARN: "arn:lb/1", AllowedPrincipals: []string{"arn:b", "arn:a"}}
+	return contract.EndpointServiceInput{Account: fakeAccount, Owner: fakeOwner, LoadBalancerID: "arn:lb/1", AllowedPrincipals: []string{"arn:b", "arn:a"}}
 }
 
 func TestEndpointServiceIsAdopted(t *testing.T) {
@@ -238,7 +238,7 @@ func TestEndpointServiceIsAdopted(t *testing.T) {
 	s := adopts(t, &f.lossy, a.EnsureEndpointService, in, "CreateVpcEndpointServiceConfiguration", "ModifyVpcEndpointServicePermissions")
 	require.Len(t, f.services, 1)
 
-	in.LoadBalancerARN = "arn:lb/2" // the Service got another load balancer
+	in.LoadBalancerID = "arn:lb/2" // the Service got another load balancer
 	in.AllowedPrincipals = []string{"arn:b", "arn:c"}
 	same := adopts(t, &f.lossy, a.EnsureEndpointService, in, "ModifyVpcEndpointServiceConfiguration")
 	require.Equal(t, s.ID, same.ID)

@@ -22,8 +22,8 @@ import (
 func TestNotKnownEverywhereYet(t *testing.T) {
 	s3, kms, iam, dns, link := &fakeS3{buckets: map[string]*fakeBucket{}}, newFakeKMS(), newFakeIAM(), newFakeDNS(), newFakeLink()
 	a := fakeActivities(t, func(c *clients) { c.s3, c.kms, c.iam, c.route53, c.ec2 = s3, kms, iam, dns, link })
-	zone := contract.HostedZoneInput{AWSResourceInput: fakeInput("n.example.com"), Visibility: "Private", VPCID: "vpc-1"}
-	provider := contract.OIDCProviderInput{Account: fakeAccount, Owner: fakeOwner, IssuerURL: "https://i.example.com"}
+	zone := contract.ZoneInput{CloudResourceInput: fakeInput("n.example.com"), Visibility: "Private", VPCID: "vpc-1"}
+	provider := contract.IssuerInput{Account: fakeAccount, Owner: fakeOwner, IssuerURL: "https://i.example.com"}
 	tests := []struct {
 		operation string
 		service   *lossy

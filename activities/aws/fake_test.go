@@ -53,14 +53,14 @@ var (
 	fakeOwner   = contract.ObjectRef{Kind: "Cluster", Namespace: "infra", Name: "c1", ID: "1a2b3c4d5e6f7081"}
 )
 
-func fakeInput(name string) contract.AWSResourceInput {
-	return contract.AWSResourceInput{Account: fakeAccount, Owner: fakeOwner, Env: "test", Name: name}
+func fakeInput(name string) contract.CloudResourceInput {
+	return contract.CloudResourceInput{Account: fakeAccount, Owner: fakeOwner, Env: "test", Name: name}
 }
 
 // fakeActivities are activities over the clients that set fills.
 func fakeActivities(t *testing.T, set func(*clients)) *Activities {
 	t.Helper()
-	c := &clients{region: fakeAccount.Region, identity: contract.AWSIdentity{AccountID: fakeAccount.AccountID}}
+	c := &clients{region: fakeAccount.Region, identity: contract.CloudIdentity{AccountID: fakeAccount.AccountID}}
 	set(c)
 	index := &fakeIndex{}
 	index.kms, _ = c.kms.(*fakeKMS)

@@ -41,10 +41,10 @@ type key struct {
 	a   *Activities
 	c   *clients
 	kms keyAPI
-	in  contract.AWSResourceInput
+	in  contract.CloudResourceInput
 }
 
-func (a *Activities) key(ctx context.Context, in contract.AWSResourceInput) (*key, error) {
+func (a *Activities) key(ctx context.Context, in contract.CloudResourceInput) (*key, error) {
 	if err := needIdentity(in.Owner); err != nil {
 		return nil, err
 	}
@@ -62,9 +62,9 @@ func (k *key) resource() string { return "KMS key " + k.in.Name }
 
 func (k *key) fault(err error) error { return faults.FromAWS(err, k.resource()) }
 
-// EnsureKey implements contract.EnsureKey. The ledger entry's ID is the key's
+// EnsureKey implements contract.AWS.EnsureKey. The ledger entry's ID is the key's
 // ARN.
-func (a *Activities) EnsureKey(ctx context.Context, in contract.AWSResourceInput) (contract.Outcome, error) {
+func (a *Activities) EnsureKey(ctx context.Context, in contract.CloudResourceInput) (contract.Outcome, error) {
 	k, err := a.key(ctx, in)
 	if err != nil {
 		return contract.Outcome{}, err

@@ -13,9 +13,9 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/faults"
 )
 
-// DeleteKey implements contract.DeleteKey. The outcome is Deleting with the
+// DeleteKey implements contract.AWS.DeleteKey. The outcome is Deleting with the
 // date in its note, Foreign, or has an empty Resource when there is no key.
-func (a *Activities) DeleteKey(ctx context.Context, in contract.AWSResourceInput) (contract.Outcome, error) {
+func (a *Activities) DeleteKey(ctx context.Context, in contract.CloudResourceInput) (contract.Outcome, error) {
 	k, err := a.key(ctx, in)
 	if err != nil {
 		return contract.Outcome{}, err

@@ -82,7 +82,7 @@ func describeTags(ctx context.Context, api loadBalancerAPI, arns []string) ([]el
 
 func elbTag(t elbtypes.Tag) (*string, *string) { return t.Key, t.Value }
 
-// WaitLoadBalancerActive implements contract.WaitLoadBalancerActive.
+// WaitLoadBalancerActive implements contract.AWS.WaitLoadBalancerActive.
 func (a *Activities) WaitLoadBalancerActive(ctx context.Context, in contract.LoadBalancerInput) (contract.LoadBalancer, error) {
 	resource := "load balancer " + in.Hostname
 	if in.Hostname == "" {
@@ -104,7 +104,7 @@ func (a *Activities) WaitLoadBalancerActive(ctx context.Context, in contract.Loa
 		if at < 0 {
 			return false, resource + " is not listed by AWS yet", nil
 		}
-		out = contract.LoadBalancer{ARN: awssdk.ToString(all[at].LoadBalancerArn), Hostname: awssdk.ToString(all[at].DNSName)}
+		out = contract.LoadBalancer{ID: awssdk.ToString(all[at].LoadBalancerArn), Hostname: awssdk.ToString(all[at].DNSName)}
 		return activeLoadBalancer(all[at].State, resource)
 	})
 	return out, err
@@ -127,7 +127,7 @@ func activeLoadBalancer(s *elbtypes.LoadBalancerState, resource string) (done bo
 	}
 }
 
-// WaitLoadBalancerGone implements contract.WaitLoadBalancerGone.
+// WaitLoadBalancerGone implements contract.AWS.WaitLoadBalancerGone.
 func (a *Activities) WaitLoadBalancerGone(ctx context.Context, in contract.LoadBalancerInput) (contract.None, error) {
 	if in.ServiceNamespace == "" {
 		return contract.None{}, faults.New(faults.Invalid, "NoServiceNamespace", in.Cluster.String(), "whose load balancers to await is not named")

@@ -33,11 +33,11 @@ type oidc struct {
 	a   *Activities
 	c   *clients
 	iam oidcAPI
-	in  contract.OIDCProviderInput
+	in  contract.IssuerInput
 	arn string // empty when the issuer is not known, or none that IAM accepts
 }
 
-func (a *Activities) oidc(ctx context.Context, in contract.OIDCProviderInput) (*oidc, error) {
+func (a *Activities) oidc(ctx context.Context, in contract.IssuerInput) (*oidc, error) {
 	if err := needIdentity(in.Owner); err != nil {
 		return nil, err
 	}
@@ -61,12 +61,12 @@ func oidcName(arn string) string {
 
 func (o *oidc) fault(err error) error { return faults.FromAWS(err, o.resource()) }
 
-// EnsureOIDCProvider implements contract.EnsureOIDCProvider. It gives IAM no
+// EnsureOIDCProvider implements contract.AWS.EnsureIssuer. It gives IAM no
 // thumbprint: IAM trusts issuers with a public certificate without one, and
 // reads that of others itself. Providers of the owner for another issuer are of
 // a Shoot that is no more; they go before the right one is made. They are looked
 // for then only; Delete looks again.
-func (a *Activities) EnsureOIDCProvider(ctx context.Context, in contract.OIDCProviderInput) (contract.Outcome, error) {
+func (a *Activities) EnsureOIDCProvider(ctx context.Context, in contract.IssuerInput) (contract.Outcome, error) {
 	o, err := a.oidc(ctx, in)
 	if err != nil {
 		return contract.Outcome{}, err
@@ -128,9 +128,9 @@ func (o *oidc) get(ctx context.Context, arn string) (*iam.GetOpenIDConnectProvid
 	return out, nil
 }
 
-// DeleteOIDCProvider implements contract.DeleteOIDCProvider. The provider of
+// DeleteOIDCProvider implements contract.AWS.DeleteIssuer. The provider of
 // the issuer is looked at first: IAM may list one late that was just made.
-func (a *Activities) DeleteOIDCProvider(ctx context.Context, in contract.OIDCProviderInput) (contract.None, error) {
+func (a *Activities) DeleteOIDCProvider(ctx context.Context, in contract.IssuerInput) (contract.None, error) {
 	o, err := a.oidc(ctx, in)
 	if err != nil {
 		return contract.None{}, err

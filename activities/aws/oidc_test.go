@@ -22,8 +22,8 @@ func arnOf(issuer string) string {
 	return "arn:aws:iam::123456789012:oidc-provider/" + issuer[len("https://"):]
 }
 
-func oidcInput(issuer string) contract.OIDCProviderInput {
-	return contract.OIDCProviderInput{Account: fakeAccount, Owner: fakeOwner, Env: "test", IssuerURL: issuer}
+func oidcInput(issuer string) contract.IssuerInput {
+	return contract.IssuerInput{Account: fakeAccount, Owner: fakeOwner, Env: "test", IssuerURL: issuer}
 }
 
 // others puts providers there that are not ours: of another identity, and of
@@ -79,7 +79,7 @@ func TestAnOutdatedOIDCProviderGoesFirst(t *testing.T) {
 }
 
 func TestOIDCProvidersAreDeletedByIdentity(t *testing.T) {
-	for name, in := range map[string]contract.OIDCProviderInput{
+	for name, in := range map[string]contract.IssuerInput{
 		"issuer known": oidcInput(issuerNow), "issuer empty": oidcInput(""), "issuer of a third": oidcInput("https://i.example.com/x"),
 		"no issuer that IAM takes": oidcInput("http://i.example.com"),
 	} {
@@ -115,7 +115,7 @@ func TestOIDCProviderIsDeletedBeforeItIsListed(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, f.left())
 
-	_, err = a.DeleteOIDCProvider(t.Context(), contract.OIDCProviderInput{Account: fakeAccount})
+	_, err = a.DeleteOIDCProvider(t.Context(), contract.IssuerInput{Account: fakeAccount})
 	require.True(t, faults.Is(err, faults.Invalid), "no identity: everything would look ours")
 }
 

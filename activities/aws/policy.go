@@ -35,11 +35,11 @@ func (p policy) String() string {
 
 // trustPolicy lets the service accounts of in.Subjects, and nobody else,
 // assume the role by a token of the Network's issuer.
-func trustPolicy(in contract.RoleInput) policy {
-	issuer := strings.TrimPrefix(in.OIDCIssuer, "https://")
+func trustPolicy(in contract.IdentityInput) policy {
+	issuer := strings.TrimPrefix(in.Issuer, "https://")
 	return policy{Version: "2012-10-17", Statement: []statement{{
 		Effect:    "Allow",
-		Principal: map[string]string{"Federated": in.OIDCProviderARN},
+		Principal: map[string]string{"Federated": in.IssuerID},
 		Action:    []string{"sts:AssumeRoleWithWebIdentity"},
 		Condition: map[string]map[string][]string{"StringEquals": {
 			issuer + ":aud": {audience},
@@ -50,7 +50,7 @@ func trustPolicy(in contract.RoleInput) policy {
 
 // accessPolicy grants the bucket's prefix and the use of the key. It has no
 // statements when the input names neither.
-func accessPolicy(partition string, in contract.RoleInput) policy {
+func accessPolicy(partition string, in contract.IdentityInput) policy {
 	p := policy{Version: "2012-10-17"}
 	if in.Bucket != "" {
 		bucket := "arn:" + partition + ":s3:::" + in.Bucket
@@ -74,9 +74,9 @@ func accessPolicy(partition string, in contract.RoleInput) policy {
 					"s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"},
 			})
 	}
-	if in.KeyARN != "" {
+	if in.KeyID != "" {
 		p.Statement = append(p.Statement, statement{
-			Sid: "Key", Effect: "Allow", Resource: []string{in.KeyARN},
+			Sid: "Key", Effect: "Allow", Resource: []string{in.KeyID},
 			Action: []string{"kms:Encrypt", "kms:Decrypt", "kms:ReEncrypt*", "kms:GenerateDataKey*", "kms:DescribeKey"},
 		})
 	}

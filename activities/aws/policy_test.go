@@ -24,18 +24,18 @@ func TestTrustPolicy(t *testing.T) {
 func TestAccessPolicy(t *testing.T) {
 	tests := []struct {
 		name string
-		in   contract.RoleInput
+		in   contract.IdentityInput
 		want string
 	}{
-		{"nothing", contract.RoleInput{}, `{"Version":"2012-10-17","Statement":null}`},
-		{"key only", contract.RoleInput{KeyARN: "arn:k"}, `{"Version":"2012-10-17","Statement":[
+		{"nothing", contract.IdentityInput{}, `{"Version":"2012-10-17","Statement":null}`},
+		{"key only", contract.IdentityInput{KeyID: "arn:k"}, `{"Version":"2012-10-17","Statement":[
 			{"Sid":"Key","Effect":"Allow","Resource":["arn:k"],"Action":["kms:Encrypt","kms:Decrypt","kms:ReEncrypt*","kms:GenerateDataKey*","kms:DescribeKey"]}]}`},
-		{"prefix", contract.RoleInput{Bucket: "b", Prefix: "/c1/"}, `{"Version":"2012-10-17","Statement":[
+		{"prefix", contract.IdentityInput{Bucket: "b", Prefix: "/c1/"}, `{"Version":"2012-10-17","Statement":[
 			{"Sid":"List","Effect":"Allow","Action":["s3:ListBucket"],"Resource":["arn:aws:s3:::b"],"Condition":{"StringLike":{"s3:prefix":["c1","c1/*"]}}},
 			{"Sid":"Bucket","Effect":"Allow","Action":["s3:GetBucketLocation","s3:ListBucketMultipartUploads"],"Resource":["arn:aws:s3:::b"]},
 			{"Sid":"Objects","Effect":"Allow","Resource":["arn:aws:s3:::b/c1/*"],
 			 "Action":["s3:GetObject","s3:PutObject","s3:DeleteObject","s3:AbortMultipartUpload","s3:ListMultipartUploadParts"]}]}`},
-		{"whole bucket", contract.RoleInput{Bucket: "b"}, `{"Version":"2012-10-17","Statement":[
+		{"whole bucket", contract.IdentityInput{Bucket: "b"}, `{"Version":"2012-10-17","Statement":[
 			{"Sid":"List","Effect":"Allow","Action":["s3:ListBucket"],"Resource":["arn:aws:s3:::b"]},
 			{"Sid":"Bucket","Effect":"Allow","Action":["s3:GetBucketLocation","s3:ListBucketMultipartUploads"],"Resource":["arn:aws:s3:::b"]},
 			{"Sid":"Objects","Effect":"Allow","Resource":["arn:aws:s3:::b/*"],

@@ -175,7 +175,7 @@ func (a *Activities) recordSets(ctx context.Context, in contract.RecordsInput) (
 	return recordSets{dns: c.route53, zone: in.ZoneID, fault: fault}, c, nil
 }
 
-// EnsureRecords implements contract.EnsureRecords. A record and its owner TXT
+// EnsureRecords implements contract.AWS.EnsureRecords. A record and its owner TXT
 // record are upserted together, and only when they differ; a record whose owner
 // TXT is missing or another's is a Conflict. The outcome names the first one.
 func (a *Activities) EnsureRecords(ctx context.Context, in contract.RecordsInput) (out contract.Outcome, err error) {
@@ -195,7 +195,7 @@ func (a *Activities) EnsureRecords(ctx context.Context, in contract.RecordsInput
 	if err != nil || change == nil {
 		return out, err
 	}
-	z := zone{a: a, dns: sets.dns, in: contract.HostedZoneInput{AWSResourceInput: contract.AWSResourceInput{Name: in.ZoneID}}}
+	z := zone{a: a, dns: sets.dns, in: contract.ZoneInput{CloudResourceInput: contract.CloudResourceInput{Name: in.ZoneID}}}
 	return out, z.insync(ctx, change)
 }
 
@@ -251,7 +251,7 @@ func upsert(name string, kind r53types.RRType, value string) r53types.Change {
 	}}
 }
 
-// DeleteRecords implements contract.DeleteRecords. It finds the records by
+// DeleteRecords implements contract.AWS.DeleteRecords. It finds the records by
 // their owner TXT in the whole zone, so that those of an earlier spec go too;
 // in.Records is not needed. An absent zone is success.
 func (a *Activities) DeleteRecords(ctx context.Context, in contract.RecordsInput) (contract.None, error) {

@@ -100,7 +100,7 @@ func TestZoneChangesBeforeItsBatch(t *testing.T) {
 			Config: &r53types.HostedZoneConfig{PrivateZone: true}}
 		f.between = []func(){func() { f.drop("_acme.x", r53types.RRTypeTxt) }, func() { f.drop("old.x", r53types.RRTypeTxt) }}
 		a := fakeActivities(t, func(c *clients) { c.route53 = f })
-		_, err := a.DeleteHostedZone(t.Context(), contract.HostedZoneInput{AWSResourceInput: fakeInput("x")})
+		_, err := a.DeleteHostedZone(t.Context(), contract.ZoneInput{CloudResourceInput: fakeInput("x")})
 		require.NoError(t, err)
 		require.Empty(t, f.zones)
 		require.Equal(t, 3, f.lists)

@@ -46,11 +46,11 @@ type role struct {
 	a    *Activities
 	c    *clients
 	iam  roleAPI
-	in   contract.AWSResourceInput
+	in   contract.CloudResourceInput
 	name *string
 }
 
-func (a *Activities) role(ctx context.Context, in contract.AWSResourceInput) (*role, error) {
+func (a *Activities) role(ctx context.Context, in contract.CloudResourceInput) (*role, error) {
 	if err := needIdentity(in.Owner); err != nil {
 		return nil, err
 	}
@@ -65,14 +65,14 @@ func (r *role) resource() string { return "IAM role " + r.in.Name }
 
 func (r *role) fault(err error) error { return faults.FromAWS(err, r.resource()) }
 
-// EnsureRole implements contract.EnsureRole. The ledger entry's ID is the
+// EnsureRole implements contract.AWS.EnsureIdentity. The ledger entry's ID is the
 // role's ARN.
-func (a *Activities) EnsureRole(ctx context.Context, in contract.RoleInput) (contract.Outcome, error) {
-	r, err := a.role(ctx, in.AWSResourceInput)
+func (a *Activities) EnsureRole(ctx context.Context, in contract.IdentityInput) (contract.Outcome, error) {
+	r, err := a.role(ctx, in.CloudResourceInput)
 	if err != nil {
 		return contract.Outcome{}, err
 	}
-	if in.OIDCProviderARN == "" || in.OIDCIssuer == "" || len(in.Subjects) == 0 {
+	if in.IssuerID == "" || in.Issuer == "" || len(in.Subjects) == 0 {
 		return contract.Outcome{}, faults.New(faults.Invalid, "NoTrust", r.resource(),
 			"the role would trust nobody: issuer, provider and subjects must be known")
 	}
@@ -201,8 +201,8 @@ func (r *role) age(ctx context.Context) time.Duration {
 	return time.Since(activity.GetInfo(ctx).ScheduledTime)
 }
 
-// DeleteRole implements contract.DeleteRole.
-func (a *Activities) DeleteRole(ctx context.Context, in contract.AWSResourceInput) (contract.None, error) {
+// DeleteRole implements contract.AWS.DeleteIdentity.
+func (a *Activities) DeleteRole(ctx context.Context, in contract.CloudResourceInput) (contract.None, error) {
 	r, err := a.role(ctx, in)
 	if err != nil {
 		return contract.None{}, err

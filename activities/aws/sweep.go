@@ -19,7 +19,7 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/faults"
 )
 
-// SweepAWS implements contract.SweepAWS. Where a service cannot list by tag,
+// SweepAWS implements contract.AWS.Sweep. Where a service cannot list by tag,
 // only names that derive from the identity are asked for their tags, so that a
 // sweep stays cheap in an account with thousands of roles. A retained bucket is
 // in the list.
@@ -178,7 +178,7 @@ func (s *sweep) oidcProviders(ctx context.Context) error {
 		return err
 	}
 	for _, arn := range arns {
-		o := &oidc{a: s.a, c: s.c, iam: s.c.iam, in: contract.OIDCProviderInput{Account: s.in.Account, Owner: s.in.Owner}}
+		o := &oidc{a: s.a, c: s.c, iam: s.c.iam, in: contract.IssuerInput{Account: s.in.Account, Owner: s.in.Owner}}
 		switch _, err := o.get(ctx, arn); {
 		case err == nil:
 			s.found(typeOIDC, arn)
@@ -192,7 +192,7 @@ func (s *sweep) oidcProviders(ctx context.Context) error {
 // keys lists our keys and their aliases. A key pending deletion is on its way
 // out and does not count, an alias of it does.
 func (s *sweep) keys(ctx context.Context) error {
-	k := &key{a: s.a, c: s.c, kms: s.c.kms, in: contract.AWSResourceInput{Account: s.in.Account, Owner: s.in.Owner, Name: "alias/" + s.prefix}}
+	k := &key{a: s.a, c: s.c, kms: s.c.kms, in: contract.CloudResourceInput{Account: s.in.Account, Owner: s.in.Owner, Name: "alias/" + s.prefix}}
 	keys, err := k.ours(ctx)
 	if err != nil {
 		return err
@@ -223,7 +223,7 @@ func (s *sweep) buckets(ctx context.Context) error {
 				continue
 			}
 			b := &bucket{a: s.a, c: s.c, s3: s.c.s3, name: &name, owner: &s.c.identity.AccountID,
-				in: contract.AWSResourceInput{Account: s.in.Account, Owner: s.in.Owner, Name: name}}
+				in: contract.CloudResourceInput{Account: s.in.Account, Owner: s.in.Owner, Name: name}}
 			identity, err := b.identity(ctx)
 			if err := faults.IgnoreGone(err); err != nil {
 				return err

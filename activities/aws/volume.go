@@ -49,7 +49,7 @@ func (s *sweep) volumes(ctx context.Context) error {
 	return err
 }
 
-// DeleteVolumes implements contract.DeleteVolumes. A volume in use is left: its
+// DeleteVolumes implements contract.AWS.DeleteVolumes. A volume in use is left: its
 // machine is still there, and the sweep after this names it.
 func (a *Activities) DeleteVolumes(ctx context.Context, in contract.SweepInput) (contract.Outcome, error) {
 	if err := needIdentity(in.Owner); err != nil {

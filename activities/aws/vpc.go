@@ -49,7 +49,7 @@ func vpcs(ctx context.Context, c *clients, technicalID string) ([]ec2types.Vpc, 
 	return found, nil
 }
 
-// DiscoverVPC implements contract.DiscoverVPC.
+// DiscoverVPC implements contract.AWS.DiscoverVPC.
 func (a *Activities) DiscoverVPC(ctx context.Context, in contract.DiscoverVPCInput) (contract.VPC, error) {
 	resource := "VPC of shoot " + in.TechnicalID
 	if in.TechnicalID == "" {
@@ -104,7 +104,7 @@ func describeVPC(ctx context.Context, c *clients, v ec2types.Vpc) (contract.VPC,
 	return out, nil
 }
 
-// ListVPCDependents implements contract.ListVPCDependents: load balancers,
+// ListVPCDependents implements contract.AWS.ListVPCDependents: load balancers,
 // endpoints, peerings, network interfaces and security groups in the Shoot's
 // VPC. What Gardener removes by itself (subnets, gateways, routes) is left out.
 func (a *Activities) ListVPCDependents(ctx context.Context, in contract.DiscoverVPCInput) (contract.Leftovers, error) {

@@ -34,10 +34,10 @@ type zone struct {
 	a   *Activities
 	c   *clients
 	dns dnsAPI
-	in  contract.HostedZoneInput
+	in  contract.ZoneInput
 }
 
-func (a *Activities) zone(ctx context.Context, in contract.HostedZoneInput) (*zone, error) {
+func (a *Activities) zone(ctx context.Context, in contract.ZoneInput) (*zone, error) {
 	if err := needIdentity(in.Owner); err != nil {
 		return nil, err
 	}
@@ -54,38 +54,38 @@ func (z *zone) fault(err error) error { return faults.FromAWS(err, z.resource())
 
 func (z *zone) private() bool { return z.in.Visibility != "Public" }
 
-// EnsureHostedZone implements contract.EnsureHostedZone.
+// EnsureHostedZone implements contract.AWS.EnsureZone.
 //
 // A zone is ours when its caller reference is our identity: Route 53 takes no
 // tags when it creates, and grants a reference once. The tags, added after it,
 // are for people. Another's private zone of the same name in another VPC is no
 // conflict, a public one is: the domain can be delegated to one of them only.
-func (a *Activities) EnsureHostedZone(ctx context.Context, in contract.HostedZoneInput) (contract.HostedZone, error) {
+func (a *Activities) EnsureHostedZone(ctx context.Context, in contract.ZoneInput) (contract.Zone, error) {
 	z, err := a.zone(ctx, in)
 	if err != nil {
-		return contract.HostedZone{}, err
+		return contract.Zone{}, err
 	}
 	if z.private() && in.VPCID == "" {
-		return contract.HostedZone{}, faults.New(faults.Invalid, "NoVPC", z.resource(), "a private zone needs a VPC")
+		return contract.Zone{}, faults.New(faults.Invalid, "NoVPC", z.resource(), "a private zone needs a VPC")
 	}
 	ours, others, err := z.find(ctx)
 	if err != nil {
-		return contract.HostedZone{}, err
+		return contract.Zone{}, err
 	}
 	if len(ours) == 0 {
 		if len(others) > 0 && !z.private() {
-			return contract.HostedZone{}, foreign(z.resource(), "", in.Owner)
+			return contract.Zone{}, foreign(z.resource(), "", in.Owner)
 		}
 		id, err := z.create(ctx)
 		if err != nil {
-			return contract.HostedZone{}, err
+			return contract.Zone{}, err
 		}
 		return z.observe(ctx, id)
 	}
 	keep := ours[0]
 	for _, twin := range ours[1:] {
 		if err := z.deleteIfEmpty(ctx, twin); err != nil {
-			return contract.HostedZone{}, err
+			return contract.Zone{}, err
 		}
 	}
 	return z.observe(ctx, zoneID(keep.Id))
@@ -187,14 +187,14 @@ func (z *zone) insync(ctx context.Context, change *r53types.ChangeInfo) error {
 }
 
 // observe corrects the association and the tags, and tells what there is.
-func (z *zone) observe(ctx context.Context, id string) (contract.HostedZone, error) {
+func (z *zone) observe(ctx context.Context, id string) (contract.Zone, error) {
 	var out *route53.GetHostedZoneOutput
 	err := z.a.settle(ctx, z.resource(), "created", func() (done bool, err error) {
 		out, err = z.dns.GetHostedZone(ctx, &route53.GetHostedZoneInput{Id: &id})
 		return err == nil, z.fault(err)
 	})
 	if err != nil {
-		return contract.HostedZone{}, err
+		return contract.Zone{}, err
 	}
 	associated := !z.private() || slices.ContainsFunc(out.VPCs, func(v r53types.VPC) bool { return awssdk.ToString(v.VPCId) == z.in.VPCID })
 	err = z.a.steady(ctx, z.resource(), func() error {
@@ -207,9 +207,9 @@ func (z *zone) observe(ctx context.Context, id string) (contract.HostedZone, err
 		return z.tag(ctx, id)
 	})
 	if err != nil {
-		return contract.HostedZone{}, err
+		return contract.Zone{}, err
 	}
-	h := contract.HostedZone{ID: id, Name: z.in.Name, Resource: ledger(z.c, typeZone, id)}
+	h := contract.Zone{ID: id, Name: z.in.Name, Resource: ledger(z.c, typeZone, id)}
 	if out.DelegationSet != nil {
 		h.NameServers = out.DelegationSet.NameServers
 	}
@@ -252,8 +252,8 @@ func (z *zone) deleteIfEmpty(ctx context.Context, twin r53types.HostedZone) erro
 	return faults.IgnoreGone(z.fault(err))
 }
 
-// DeleteHostedZone implements contract.DeleteHostedZone.
-func (a *Activities) DeleteHostedZone(ctx context.Context, in contract.HostedZoneInput) (contract.None, error) {
+// DeleteHostedZone implements contract.AWS.DeleteZone.
+func (a *Activities) DeleteHostedZone(ctx context.Context, in contract.ZoneInput) (contract.None, error) {
 	z, err := a.zone(ctx, in)
 	if err != nil {
 		return contract.None{}, err

@@ -1,211 +1,28 @@
 package contract
 
-import v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
+// AWS is the row of Amazon Web Services.
+var AWS = Cloud{
+	Name: "AWS", Ledger: "aws", VolumeType: "EC2::Volume", RecordType: "Route53::RecordSet",
 
-// AWS. Every created resource carries the tags v1.TagID, TagKind, TagName and
-// TagEnv of its Owner, set in the creating call.
-var (
-	// VerifyAWSCredentials asks STS who the credentials belong to; another
-	// account than Account.AccountID is an Auth fault.
-	VerifyAWSCredentials = Activity[CloudAccount, AWSIdentity]{Name: "aws.VerifyCredentials"}
-
-	// EnsureBucket: private, encrypted, versioned, public access blocked,
-	// incomplete uploads expire after 7 days.
-	EnsureBucket = Activity[AWSResourceInput, Outcome]{Name: "aws.EnsureBucket"}
-	// DeleteBucket empties and deletes, or keeps a bucket with objects when
-	// Retain is set (Outcome.Resource.State Retained).
-	DeleteBucket = Activity[DeleteBucketInput, Outcome]{Name: "aws.DeleteBucket"}
-
-	// DiscoverVPC finds the VPC that Gardener made, by the tag
-	// kubernetes.io/cluster/<technicalID>; exactly one, or a fault.
-	DiscoverVPC = Activity[DiscoverVPCInput, VPC]{Name: "aws.DiscoverVPC"}
-
-	// EnsureOIDCProvider makes the issuer's provider, then removes what the owner
-	// has for another issuer: that of a Shoot that is no more.
-	EnsureOIDCProvider = Activity[OIDCProviderInput, Outcome]{Name: "aws.EnsureOIDCProvider"}
-	// DeleteOIDCProvider removes every provider of the owner, whatever its issuer;
-	// IssuerURL may be empty.
-	DeleteOIDCProvider = Activity[OIDCProviderInput, None]{Name: "aws.DeleteOIDCProvider"}
-
-	// EnsureHostedZone: Private associates VPCID; CallerReference is the
-	// identity; waits for INSYNC.
-	EnsureHostedZone = Activity[HostedZoneInput, HostedZone]{Name: "aws.EnsureHostedZone"}
-	// DeleteHostedZone empties our zone (all but NS and SOA) and deletes it.
-	DeleteHostedZone = Activity[HostedZoneInput, None]{Name: "aws.DeleteHostedZone"}
-
-	// EnsureKey makes the KMS key and its alias (Name, "alias/..."). A key of
-	// ours without an alias is adopted; one that is pending deletion is revived.
-	EnsureKey = Activity[AWSResourceInput, Outcome]{Name: "aws.EnsureKey"}
-	// DeleteKey removes the alias and schedules the key's deletion in 30 days.
-	DeleteKey = Activity[AWSResourceInput, Outcome]{Name: "aws.DeleteKey"}
-
-	// EnsureRole makes the cluster's IAM role, its trust in the Network's OIDC
-	// provider and its inline policy.
-	EnsureRole = Activity[RoleInput, Outcome]{Name: "aws.EnsureRole"}
-	DeleteRole = Activity[AWSResourceInput, None]{Name: "aws.DeleteRole"}
-
-	// WaitLoadBalancerActive finds the NLB by its DNS name and waits until it
-	// is active.
-	WaitLoadBalancerActive = Activity[LoadBalancerInput, LoadBalancer]{Name: "aws.WaitLoadBalancerActive", Wait: true}
-	// WaitLoadBalancerGone waits until no load balancer carries the tag
-	// kubernetes.io/service-name=<namespace>/... of the cluster in the VPC.
-	WaitLoadBalancerGone = Activity[LoadBalancerInput, None]{Name: "aws.WaitLoadBalancerGone", Wait: true}
-
-	// EnsureEndpointService makes the PrivateLink service over the NLB, with
-	// AcceptanceRequired, and sets its allowed principals.
-	EnsureEndpointService = Activity[EndpointServiceInput, EndpointService]{Name: "aws.EnsureEndpointService"}
-	// DeleteEndpointService rejects live connections, deletes the service and
-	// proves that it is gone.
-	DeleteEndpointService = Activity[EndpointServiceInput, None]{Name: "aws.DeleteEndpointService"}
-
-	// EnsureRecords upserts CNAME records and an owner TXT record for each.
-	EnsureRecords = Activity[RecordsInput, Outcome]{Name: "aws.EnsureRecords"}
-	// DeleteRecords deletes the records whose owner TXT is ours.
-	DeleteRecords = Activity[RecordsInput, None]{Name: "aws.DeleteRecords"}
-
-	// DeleteVolumes deletes the EBS volumes that carry the Owner's identity and
-	// are attached to nothing. The storage driver deletes them with their claims;
-	// these are of a shoot that went before it had. The Note names what was deleted.
-	DeleteVolumes = Activity[SweepInput, Outcome]{Name: "aws.DeleteVolumes"}
-
-	// SweepAWS lists what still carries the Owner's identity tag, over all
-	// services that we create in, EBS volumes among them; and, with a TechnicalID,
-	// what Gardener and the shoot's own controllers made for that Shoot: VPC, NAT
-	// gateways, addresses, instances, volumes, load balancers, security groups,
-	// network interfaces. It deletes nothing. A KMS key that is pending deletion
-	// does not count.
-	SweepAWS = Activity[SweepInput, Leftovers]{Name: "aws.Sweep"}
-	// ListVPCDependents lists what keeps a VPC from being deleted, for people.
-	ListVPCDependents = Activity[DiscoverVPCInput, Leftovers]{Name: "aws.ListVPCDependents"}
-)
-
-// AWSIdentity is who the credentials belong to.
-type AWSIdentity struct {
-	ARN       string `json:"arn"`
-	AccountID string `json:"accountID"`
-}
-
-// AWSResourceInput names one AWS resource of an owner.
-type AWSResourceInput struct {
-	Account CloudAccount `json:"account"`
-	Owner   ObjectRef    `json:"owner"`
-	Env     string       `json:"env,omitempty"`
-	Name    string       `json:"name"`
-}
-
-// DeleteBucketInput says which bucket, and whether to keep one with objects.
-type DeleteBucketInput struct {
-	AWSResourceInput
-	Retain bool `json:"retain,omitempty"`
-}
-
-// DiscoverVPCInput names a Shoot's VPC.
-type DiscoverVPCInput struct {
-	Account     CloudAccount `json:"account"`
-	TechnicalID string       `json:"technicalID"` // shoot--<project>--<name>
-}
-
-// VPC is what peers, zones and people need to know of a Network's VPC.
-type VPC struct {
-	ID            string   `json:"id"`
-	CIDR          string   `json:"cidr"`
-	RouteTableIDs []string `json:"routeTableIDs"`
-	Zones         []string `json:"zones"`
-}
-
-// OIDCProviderInput names the IAM OIDC provider of a shoot's issuer. IssuerURL
-// is needed to ensure one, not to delete.
-type OIDCProviderInput struct {
-	Account   CloudAccount `json:"account"`
-	Owner     ObjectRef    `json:"owner"`
-	Env       string       `json:"env,omitempty"`
-	IssuerURL string       `json:"issuerURL"`
-}
-
-// HostedZoneInput describes a Network's DNS zone.
-type HostedZoneInput struct {
-	AWSResourceInput        // Name is the domain name, without the last dot
-	Visibility       string `json:"visibility,omitempty"` // Private or Public
-	VPCID            string `json:"vpcID,omitempty"`
-}
-
-// HostedZone is a Route 53 zone.
-type HostedZone struct {
-	ID          string      `json:"id"` // Z...
-	Name        string      `json:"name"`
-	NameServers []string    `json:"nameServers,omitempty"`
-	Resource    v1.Resource `json:"resource"`
-}
-
-// RoleInput describes a cluster's IAM role.
-type RoleInput struct {
-	AWSResourceInput
-	OIDCProviderARN string `json:"oidcProviderARN,omitempty"`
-	OIDCIssuer      string `json:"oidcIssuer,omitempty"`
-	// Subjects that may assume it: system:serviceaccount:<ns>:<name>.
-	Subjects []string `json:"subjects,omitempty"`
-	// Bucket and Prefix that it may read and write.
-	Bucket string `json:"bucket,omitempty"`
-	Prefix string `json:"prefix,omitempty"`
-	KeyARN string `json:"keyARN,omitempty"`
-}
-
-// LoadBalancerInput names a cluster's NLB: by DNS name when waiting for it, by
-// the service's namespace when waiting for its absence.
-type LoadBalancerInput struct {
-	Account          CloudAccount `json:"account"`
-	Cluster          ObjectRef    `json:"cluster"`
-	Hostname         string       `json:"hostname,omitempty"`
-	ServiceNamespace string       `json:"serviceNamespace,omitempty"`
-	VPCID            string       `json:"vpcID,omitempty"`
-}
-
-// LoadBalancer is an NLB.
-type LoadBalancer struct {
-	ARN      string `json:"arn"`
-	Hostname string `json:"hostname"`
-}
-
-// EndpointServiceInput describes a cluster's PrivateLink service.
-type EndpointServiceInput struct {
-	Account           CloudAccount `json:"account"`
-	Owner             ObjectRef    `json:"owner"`
-	Env               string       `json:"env,omitempty"`
-	LoadBalancerARN   string       `json:"loadBalancerARN,omitempty"`
-	AllowedPrincipals []string     `json:"allowedPrincipals,omitempty"`
-}
-
-// EndpointService is a PrivateLink service.
-type EndpointService struct {
-	ID          string      `json:"id"`          // vpce-svc-...
-	ServiceName string      `json:"serviceName"` // com.amazonaws.vpce.<region>.vpce-svc-...
-	State       string      `json:"state"`
-	Resource    v1.Resource `json:"resource"`
-}
-
-// RecordsInput describes DNS records in a zone: name to target.
-type RecordsInput struct {
-	Account CloudAccount `json:"account"`
-	Owner   ObjectRef    `json:"owner"`
-	ZoneID  string       `json:"zoneID"`
-	Records []Record     `json:"records"`
-}
-
-// Record is one CNAME.
-type Record struct {
-	Name   string `json:"name"` // fully qualified, without the last dot
-	Target string `json:"target,omitempty"`
-}
-
-// SweepInput names whose resources to list. TechnicalID is that of a Shoot of
-// the Owner that is gone; empty when there was none.
-type SweepInput struct {
-	Account     CloudAccount `json:"account"`
-	Owner       ObjectRef    `json:"owner"`
-	TechnicalID string       `json:"technicalID,omitempty"`
-}
-
-// Leftovers lists resources.
-type Leftovers struct {
-	Resources []v1.Resource `json:"resources,omitempty"`
+	VerifyCredentials:      Activity[CloudAccount, CloudIdentity]{Name: "aws.VerifyCredentials"},
+	EnsureBucket:           Activity[CloudResourceInput, Outcome]{Name: "aws.EnsureBucket"},
+	DeleteBucket:           Activity[DeleteBucketInput, Outcome]{Name: "aws.DeleteBucket"},
+	DiscoverVPC:            Activity[DiscoverVPCInput, VPC]{Name: "aws.DiscoverVPC"},
+	EnsureIssuer:           Activity[IssuerInput, Outcome]{Name: "aws.EnsureOIDCProvider"},
+	DeleteIssuer:           Activity[IssuerInput, None]{Name: "aws.DeleteOIDCProvider"},
+	EnsureZone:             Activity[ZoneInput, Zone]{Name: "aws.EnsureHostedZone"},
+	DeleteZone:             Activity[ZoneInput, None]{Name: "aws.DeleteHostedZone"},
+	EnsureKey:              Activity[CloudResourceInput, Outcome]{Name: "aws.EnsureKey"},
+	DeleteKey:              Activity[CloudResourceInput, Outcome]{Name: "aws.DeleteKey"},
+	EnsureIdentity:         Activity[IdentityInput, Outcome]{Name: "aws.EnsureRole"},
+	DeleteIdentity:         Activity[CloudResourceInput, None]{Name: "aws.DeleteRole"},
+	WaitLoadBalancerActive: Activity[LoadBalancerInput, LoadBalancer]{Name: "aws.WaitLoadBalancerActive", Wait: true},
+	WaitLoadBalancerGone:   Activity[LoadBalancerInput, None]{Name: "aws.WaitLoadBalancerGone", Wait: true},
+	EnsureEndpointService:  Activity[EndpointServiceInput, EndpointService]{Name: "aws.EnsureEndpointService"},
+	DeleteEndpointService:  Activity[EndpointServiceInput, None]{Name: "aws.DeleteEndpointService"},
+	EnsureRecords:          Activity[RecordsInput, Outcome]{Name: "aws.EnsureRecords"},
+	DeleteRecords:          Activity[RecordsInput, None]{Name: "aws.DeleteRecords"},
+	DeleteVolumes:          Activity[SweepInput, Outcome]{Name: "aws.DeleteVolumes"},
+	Sweep:                  Activity[SweepInput, Leftovers]{Name: "aws.Sweep"},
+	ListVPCDependents:      Activity[DiscoverVPCInput, Leftovers]{Name: "aws.ListVPCDependents"},
 }

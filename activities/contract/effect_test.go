@@ -25,13 +25,16 @@ func declared(t *testing.T) map[string]string {
 		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
 		require.NoError(t, err)
 		ast.Inspect(parsed, func(n ast.Node) bool {
-			spec, ok := n.(*ast.ValueSpec)
-			if !ok {
-				return true
-			}
-			for i, value := range spec.Values {
-				if name := activityName(value); name != "" {
-					found[spec.Names[i].Name] = name
+			switch n := n.(type) {
+			case *ast.ValueSpec:
+				for i, value := range n.Values {
+					if name := activityName(value); name != "" {
+						found[n.Names[i].Name] = name
+					}
+				}
+			case *ast.KeyValueExpr: // of a cloud's row
+				if name := activityName(n.Value); name != "" {
+					found[name] = name
 				}
 			}
 			return true
@@ -77,11 +80,11 @@ func TestEveryActivityIsClassified(t *testing.T) {
 // here, and so does an activity whose name hides that it changes something.
 func TestEffects(t *testing.T) {
 	for activity, want := range map[string]contract.Effect{
-		contract.EnsureBucket.Name: contract.Mutates, contract.DeleteKey.Name: contract.Mutates, contract.RetryShoot.Name: contract.Mutates,
+		contract.AWS.EnsureBucket.Name: contract.Mutates, contract.AWS.DeleteKey.Name: contract.Mutates, contract.RetryShoot.Name: contract.Mutates,
 		contract.BootstrapShoot.Name: contract.Mutates, contract.CleanShoot.Name: contract.Mutates, contract.RemoveFinalizer.Name: contract.Mutates,
 		contract.EnsureRootPassword.Name: contract.Mutates, contract.DeleteDatabase.Name: contract.Mutates,
-		contract.ReadObject.Name: contract.Reads, contract.WaitShootReady.Name: contract.Reads, contract.SweepAWS.Name: contract.Reads,
-		contract.WaitBootstrapped.Name: contract.Reads, contract.VerifyAWSCredentials.Name: contract.Reads, contract.DiscoverVPC.Name: contract.Reads,
+		contract.ReadObject.Name: contract.Reads, contract.WaitShootReady.Name: contract.Reads, contract.AWS.Sweep.Name: contract.Reads,
+		contract.WaitBootstrapped.Name: contract.Reads, contract.AWS.VerifyCredentials.Name: contract.Reads, contract.AWS.DiscoverVPC.Name: contract.Reads,
 		contract.ApplyObjectStatus.Name: contract.Tells, contract.ApplyOperationStatus.Name: contract.Tells,
 	} {
 		got, known := contract.EffectOf(activity)

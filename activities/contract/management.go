@@ -222,14 +222,14 @@ type ClusterPlan struct {
 	Shoot      ShootRef     `json:"shoot"`
 
 	// From the Network's status.
-	TechnicalID     string   `json:"technicalID"`
-	VPCID           string   `json:"vpcID"`
-	Zones           []string `json:"zones"`
-	OIDCProviderARN string   `json:"oidcProviderARN"`
-	OIDCIssuer      string   `json:"oidcIssuer"`
-	DNSZoneID       string   `json:"dnsZoneID,omitempty"`
-	DNSZoneName     string   `json:"dnsZoneName,omitempty"`
-	BucketName      string   `json:"bucketName"`
+	TechnicalID string   `json:"technicalID"`
+	VPCID       string   `json:"vpcID"`
+	Zones       []string `json:"zones"`
+	IssuerID    string   `json:"oidcProviderARN"`
+	OIDCIssuer  string   `json:"oidcIssuer"`
+	DNSZoneID   string   `json:"dnsZoneID,omitempty"`
+	DNSZoneName string   `json:"dnsZoneName,omitempty"`
+	BucketName  string   `json:"bucketName"`
 
 	Operator   string      `json:"operator"` // V1
 	Version    string      `json:"version"`
@@ -240,7 +240,7 @@ type ClusterPlan struct {
 
 	RootPasswordSecret string `json:"rootPasswordSecret,omitempty"` // in the CR's namespace
 	EncryptionMode     string `json:"encryptionMode"`               // None, ServiceManaged, Customer
-	CustomerKeyARN     string `json:"customerKeyARN,omitempty"`
+	CustomerKeyID      string `json:"customerKeyARN,omitempty"`
 	KeyAlias           string `json:"keyAlias,omitempty"` // alias/ic-<id8>-data
 	RoleName           string `json:"roleName"`
 

@@ -61,8 +61,8 @@ type BootstrapInput struct {
 type DatabaseInput struct {
 	Plan       ClusterPlan `json:"plan"`
 	ConfigHash string      `json:"configHash,omitempty"`
-	KeyARN     string      `json:"keyARN,omitempty"`
-	RoleARN    string      `json:"roleARN,omitempty"`
+	KeyID      string      `json:"keyARN,omitempty"`
+	IdentityID string      `json:"roleARN,omitempty"`
 }
 
 // DatabaseStatus is what is observed of a ready database.

@@ -20,7 +20,7 @@ import (
 
 // EnsureStorageClasses makes the cluster's classes with its KMS key.
 func (a *Activities) EnsureStorageClasses(ctx context.Context, in contract.DatabaseInput) (contract.Outcome, error) {
-	classes, err := builders.StorageClasses(in.Plan, in.KeyARN)
+	classes, err := builders.StorageClasses(in.Plan, in.KeyID)
 	if err != nil || len(classes) == 0 {
 		return contract.Outcome{}, err
 	}
@@ -93,7 +93,7 @@ func namespaceObjects(in contract.DatabaseInput) ([]*unstructured.Unstructured, 
 	if err != nil {
 		return nil, err
 	}
-	accounts, err := builders.ServiceAccounts(in.Plan, in.RoleARN)
+	accounts, err := builders.ServiceAccounts(in.Plan, in.IdentityID)
 	if err != nil {
 		return nil, err
 	}

@@ -284,7 +284,7 @@ const (
 
 // Resource is a ledger entry: one external resource that the object owns.
 type Resource struct {
-	// Key names the entry within the object, such as "bucket" or "kms-key".
+	// Key names the entry within the object, such as "bucket" or "encryption-key".
 	Key string `json:"key"`
 	// Provider is the system: aws, gcp, garden, shoot.
 	Provider string `json:"provider"`

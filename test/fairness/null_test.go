@@ -134,8 +134,8 @@ func (m *worlds) Register(r contract.Registry) {
 	names := captured{}
 	workflowtest.New(v1.KindNetwork).Register(names)
 	for name, f := range names {
-		if name == contract.VerifyAWSCredentials.Name {
-			contract.Register(r, contract.VerifyAWSCredentials, m.aws.VerifyAWSCredentials)
+		if name == contract.AWS.VerifyCredentials.Name {
+			contract.Register(r, contract.AWS.VerifyCredentials, m.aws.VerifyAWSCredentials)
 			continue
 		}
 		r.RegisterActivityWithOptions(reflect.MakeFunc(f.Type(), func(args []reflect.Value) []reflect.Value {

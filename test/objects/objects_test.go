@@ -282,7 +282,7 @@ func TestStallsHoldNoSlotOfOtherWaits(t *testing.T) {
 	n := newNetwork(t)
 	var refused atomic.Bool
 	n.world.SetBefore(func(activity string, _ int) error {
-		if activity == contract.EnsureBucket.Name && refused.Load() {
+		if activity == contract.AWS.EnsureBucket.Name && refused.Load() {
 			return faults.New(faults.Quota, "TooManyBuckets", "bucket", "no more buckets")
 		}
 		return nil
@@ -304,7 +304,7 @@ func TestStallsHoldNoSlotOfOtherWaits(t *testing.T) {
 		return queues[contract.WaitDependencies.Name] != ""
 	}, 30*time.Second, 100*time.Millisecond, "%v", queues)
 	require.Equal(t, contract.QueueLongWaits, queues[contract.WaitDependencies.Name])
-	require.Equal(t, contract.QueueInfra, queues[contract.EnsureBucket.Name])
+	require.Equal(t, contract.QueueInfra, queues[contract.AWS.EnsureBucket.Name])
 	refused.Store(false)
 	require.NoError(t, n.verb(t.Context(), temporal.VerbRetry))
 	require.Eventually(t, func() bool { return n.world.Current().Phase == v1.PhaseNormal }, 30*time.Second, 100*time.Millisecond)

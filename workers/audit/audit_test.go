@@ -82,12 +82,12 @@ func register[In, Out any](b *bench, a contract.Activity[In, Out], f func(contex
 
 func TestIntentThenOutcome(t *testing.T) {
 	b := newBench(t)
-	register(b, contract.EnsureBucket, func(context.Context, contract.AWSResourceInput) (contract.Outcome, error) {
+	register(b, contract.AWS.EnsureBucket, func(context.Context, contract.CloudResourceInput) (contract.Outcome, error) {
 		all := b.out.records(t)
 		require.Equal(t, StageIntent, all[len(all)-1].Stage, "the intent is written before the call")
 		return contract.Outcome{Resource: v1.Resource{Provider: "aws", Type: "S3::Bucket", ID: "ic-1", State: v1.ResourcePresent}}, nil
 	})
-	_, err := b.ExecuteActivity(contract.EnsureBucket.Name, contract.AWSResourceInput{})
+	_, err := b.ExecuteActivity(contract.AWS.EnsureBucket.Name, contract.CloudResourceInput{})
 	require.NoError(t, err)
 	all := b.out.records(t)
 	require.Len(t, all, 3)
@@ -111,9 +111,9 @@ func TestIntentThenOutcome(t *testing.T) {
 
 func TestReadingIsNotAudited(t *testing.T) {
 	b := newBench(t)
-	register(b, contract.DiscoverVPC, func(context.Context, contract.DiscoverVPCInput) (contract.VPC, error) { return contract.VPC{}, nil })
+	register(b, contract.AWS.DiscoverVPC, func(context.Context, contract.DiscoverVPCInput) (contract.VPC, error) { return contract.VPC{}, nil })
 	register(b, contract.ApplyObjectStatus, func(context.Context, contract.ObjectStatus) (contract.None, error) { return contract.None{}, nil })
-	_, err := b.ExecuteActivity(contract.DiscoverVPC.Name, contract.DiscoverVPCInput{})
+	_, err := b.ExecuteActivity(contract.AWS.DiscoverVPC.Name, contract.DiscoverVPCInput{})
 	require.NoError(t, err)
 	_, err = b.ExecuteActivity(contract.ApplyObjectStatus.Name, contract.ObjectStatus{})
 	require.NoError(t, err)
@@ -132,8 +132,8 @@ func TestOutcomes(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t)
-			register(b, contract.DeleteRole, func(context.Context, contract.AWSResourceInput) (contract.None, error) { return contract.None{}, c.err })
-			_, err := b.ExecuteActivity(contract.DeleteRole.Name, contract.AWSResourceInput{})
+			register(b, contract.AWS.DeleteIdentity, func(context.Context, contract.CloudResourceInput) (contract.None, error) { return contract.None{}, c.err })
+			_, err := b.ExecuteActivity(contract.AWS.DeleteIdentity.Name, contract.CloudResourceInput{})
 			require.Error(t, err)
 			all := b.out.records(t)
 			last := all[len(all)-1]
@@ -146,16 +146,16 @@ func TestOutcomes(t *testing.T) {
 
 func TestDeletionLeavesNull(t *testing.T) {
 	b := newBench(t)
-	register(b, contract.DeleteRole, func(context.Context, contract.AWSResourceInput) (contract.None, error) { return contract.None{}, nil })
-	_, err := b.ExecuteActivity(contract.DeleteRole.Name, contract.AWSResourceInput{})
+	register(b, contract.AWS.DeleteIdentity, func(context.Context, contract.CloudResourceInput) (contract.None, error) { return contract.None{}, nil })
+	_, err := b.ExecuteActivity(contract.AWS.DeleteIdentity.Name, contract.CloudResourceInput{})
 	require.NoError(t, err)
 	require.Equal(t, 1, strings.Count(b.out.String(), `"after":null`))
 }
 
 func TestPanicIsAnOutcome(t *testing.T) {
 	b := newBench(t)
-	register(b, contract.DeleteRole, func(context.Context, contract.AWSResourceInput) (contract.None, error) { panic("oh") })
-	_, err := b.ExecuteActivity(contract.DeleteRole.Name, contract.AWSResourceInput{})
+	register(b, contract.AWS.DeleteIdentity, func(context.Context, contract.CloudResourceInput) (contract.None, error) { panic("oh") })
+	_, err := b.ExecuteActivity(contract.AWS.DeleteIdentity.Name, contract.CloudResourceInput{})
 	require.ErrorContains(t, err, "oh")
 	all := b.out.records(t)
 	require.Equal(t, OutcomePanic, all[len(all)-1].Outcome)
@@ -166,17 +166,17 @@ func TestNoSecret(t *testing.T) {
 	const marker = "MARKERf00dfeed"
 	b := newBench(t)
 	calls := 0
-	register(b, contract.EnsureBucket, func(_ context.Context, in contract.AWSResourceInput) (contract.Outcome, error) {
+	register(b, contract.AWS.EnsureBucket, func(_ context.Context, in contract.CloudResourceInput) (contract.Outcome, error) {
 		require.Contains(t, in.Name, marker)
 		if calls++; calls == 1 {
 			return contract.Outcome{}, faults.New(faults.Auth, "InvalidAccessKeyId", marker, "the key %s is not known", marker).WithHint(faults.OwnerUser, marker)
 		}
 		return contract.Outcome{Note: marker, Resource: v1.Resource{Type: "S3::Bucket", ID: "ic-1"}}, nil
 	})
-	in := contract.AWSResourceInput{Name: marker, Account: contract.CloudAccount{Provider: marker}, Env: marker}
-	_, err := b.ExecuteActivity(contract.EnsureBucket.Name, in)
+	in := contract.CloudResourceInput{Name: marker, Account: contract.CloudAccount{Provider: marker}, Env: marker}
+	_, err := b.ExecuteActivity(contract.AWS.EnsureBucket.Name, in)
 	require.Error(t, err)
-	_, err = b.ExecuteActivity(contract.EnsureBucket.Name, in)
+	_, err = b.ExecuteActivity(contract.AWS.EnsureBucket.Name, in)
 	require.NoError(t, err)
 	require.Len(t, b.out.records(t), 5)
 	require.NotContains(t, b.out.String(), marker)
@@ -185,12 +185,12 @@ func TestNoSecret(t *testing.T) {
 func TestNothingHappensUnrecorded(t *testing.T) {
 	b := newBench(t)
 	called := 0
-	register(b, contract.EnsureBucket, func(context.Context, contract.AWSResourceInput) (contract.Outcome, error) {
+	register(b, contract.AWS.EnsureBucket, func(context.Context, contract.CloudResourceInput) (contract.Outcome, error) {
 		called++
 		return contract.Outcome{}, nil
 	})
 	b.out.fail = func([]byte) (int, error) { return 0, syscall.ENOSPC }
-	_, err := b.ExecuteActivity(contract.EnsureBucket.Name, contract.AWSResourceInput{})
+	_, err := b.ExecuteActivity(contract.AWS.EnsureBucket.Name, contract.CloudResourceInput{})
 	require.ErrorContains(t, err, "nothing was done")
 	require.ErrorContains(t, err, "no space left")
 	require.Zero(t, called)
@@ -199,7 +199,7 @@ func TestNothingHappensUnrecorded(t *testing.T) {
 	require.EqualValues(t, 1, m.GetCounter().GetValue())
 
 	b.out.fail = nil
-	_, err = b.ExecuteActivity(contract.EnsureBucket.Name, contract.AWSResourceInput{})
+	_, err = b.ExecuteActivity(contract.AWS.EnsureBucket.Name, contract.CloudResourceInput{})
 	require.NoError(t, err)
 	require.Equal(t, 1, called)
 }
@@ -208,11 +208,11 @@ func TestNothingHappensUnrecorded(t *testing.T) {
 // repeated; the fault is one that is retried.
 func TestOutcomeMustBeRecorded(t *testing.T) {
 	b := newBench(t)
-	register(b, contract.EnsureBucket, func(context.Context, contract.AWSResourceInput) (contract.Outcome, error) {
+	register(b, contract.AWS.EnsureBucket, func(context.Context, contract.CloudResourceInput) (contract.Outcome, error) {
 		b.out.fail = func([]byte) (int, error) { return 0, syscall.ENOSPC }
 		return contract.Outcome{}, nil
 	})
-	_, err := b.ExecuteActivity(contract.EnsureBucket.Name, contract.AWSResourceInput{})
+	_, err := b.ExecuteActivity(contract.AWS.EnsureBucket.Name, contract.CloudResourceInput{})
 	require.ErrorContains(t, err, "the call is repeated")
 	b.out.fail = nil
 	all := b.out.records(t)
@@ -229,11 +229,11 @@ func TestOutcomeMustBeRecorded(t *testing.T) {
 // The error of the call itself goes before that of the log.
 func TestOwnErrorIsKept(t *testing.T) {
 	b := newBench(t)
-	register(b, contract.EnsureBucket, func(context.Context, contract.AWSResourceInput) (contract.Outcome, error) {
+	register(b, contract.AWS.EnsureBucket, func(context.Context, contract.CloudResourceInput) (contract.Outcome, error) {
 		b.out.fail = func([]byte) (int, error) { return 0, syscall.ENOSPC }
 		return contract.Outcome{}, faults.New(faults.Conflict, "BucketAlreadyExists", "b", "taken")
 	})
-	_, err := b.ExecuteActivity(contract.EnsureBucket.Name, contract.AWSResourceInput{})
+	_, err := b.ExecuteActivity(contract.AWS.EnsureBucket.Name, contract.CloudResourceInput{})
 	require.ErrorContains(t, err, "taken")
 }
 

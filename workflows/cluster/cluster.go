@@ -25,8 +25,8 @@ func Kind() lifecycle.Kind {
 
 // Keys of the ledger.
 const (
-	keyKMS       = "kms-key"
-	keyRole      = "iam-role"
+	keyKey       = "encryption-key"
+	keyIdentity  = "identity"
 	keyClasses   = "storage-classes"
 	keyPools     = "worker-pools"
 	keyNamespace = "namespace"
@@ -39,37 +39,41 @@ const (
 
 // cluster is the state of one operation: what its steps have found.
 type cluster struct {
-	in      lifecycle.Input
-	plan    contract.ClusterPlan
-	hash    string // of the config-service's answer, one for the whole operation
-	workers contract.WorkerPools
-	keyARN  string
-	roleARN string
-	address contract.ServiceAddress
-	lb      contract.LoadBalancer
-	void    bool // nothing was ever made, see inspect
+	in         lifecycle.Input
+	plan       contract.ClusterPlan
+	cloud      contract.Cloud
+	hash       string // of the config-service's answer, one for the whole operation
+	workers    contract.WorkerPools
+	keyID      string
+	identityID string
+	address    contract.ServiceAddress
+	lb         contract.LoadBalancer
+	void       bool // nothing was ever made, see inspect
 }
 
 func newCluster(in lifecycle.Input) *cluster { return &cluster{in: in} }
 
 // resolve validates the Cluster and pins its plan for the whole operation.
 func (c *cluster) resolve(ctx workflow.Context) (err error) {
-	c.plan, err = operation.Do(ctx, contract.PlanCluster, c.in.Object)
+	if c.plan, err = operation.Do(ctx, contract.PlanCluster, c.in.Object); err != nil {
+		return err
+	}
+	c.cloud, err = operation.CloudOf(c.plan.Cloud)
 	return err
 }
 
-func (c *cluster) aws(name string) contract.AWSResourceInput {
-	return contract.AWSResourceInput{Account: c.plan.Account, Owner: c.in.Object, Env: c.plan.Env, Name: name}
+func (c *cluster) named(name string) contract.CloudResourceInput {
+	return contract.CloudResourceInput{Account: c.plan.Account, Owner: c.in.Object, Env: c.plan.Env, Name: name}
 }
 
 func (c *cluster) database() contract.DatabaseInput {
-	return contract.DatabaseInput{Plan: c.plan, ConfigHash: c.hash, KeyARN: c.keyARN, RoleARN: c.roleARN}
+	return contract.DatabaseInput{Plan: c.plan, ConfigHash: c.hash, KeyID: c.keyID, IdentityID: c.identityID}
 }
 
-func (c *cluster) role() contract.RoleInput {
-	return contract.RoleInput{
-		AWSResourceInput: c.aws(c.plan.RoleName), OIDCProviderARN: c.plan.OIDCProviderARN, OIDCIssuer: c.plan.OIDCIssuer,
-		Subjects: c.plan.RoleSubjects(), Bucket: c.plan.BucketName, Prefix: c.plan.BackupPrefix(), KeyARN: c.keyARN,
+func (c *cluster) identity() contract.IdentityInput {
+	return contract.IdentityInput{
+		CloudResourceInput: c.named(c.plan.RoleName), IssuerID: c.plan.IssuerID, Issuer: c.plan.OIDCIssuer,
+		Subjects: c.plan.RoleSubjects(), Bucket: c.plan.BucketName, Prefix: c.plan.BackupPrefix(), KeyID: c.keyID,
 	}
 }
 
@@ -80,7 +84,7 @@ func (c *cluster) pools() contract.WorkerPoolsInput {
 
 func (c *cluster) endpointService() contract.EndpointServiceInput {
 	return contract.EndpointServiceInput{Account: c.plan.Account, Owner: c.in.Object, Env: c.plan.Env,
-		LoadBalancerARN: c.lb.ARN, AllowedPrincipals: c.plan.AllowedPrincipals}
+		LoadBalancerID: c.lb.ID, AllowedPrincipals: c.plan.AllowedPrincipals}
 }
 
 func (c *cluster) records() contract.RecordsInput {

@@ -26,7 +26,7 @@ func TestUpdateKeepsWhatIsObserved(t *testing.T) {
 	e.State.Generation, e.State.ObservedGeneration = 2, 1
 	e.State.Details = map[string]json.RawMessage{"observed": json.RawMessage(`{"version":"v8.5.2"}`)}
 	e.Before = func(activity string, times int) error {
-		if activity == contract.EnsureRole.Name && times == 1 {
+		if activity == contract.AWS.EnsureIdentity.Name && times == 1 {
 			return faults.New(faults.Quota, "LimitExceeded", "role", "no more of them") // which is told
 		}
 		return nil
@@ -52,9 +52,9 @@ func TestDeletionDeletesDisksThatTheShootLeft(t *testing.T) {
 		e.RunObject()
 		require.False(t, e.Current().Exists)
 		if policy == v1.DeletionPolicyRetain {
-			require.NotContains(t, e.Journal(), contract.DeleteVolumes.Name)
+			require.NotContains(t, e.Journal(), contract.AWS.DeleteVolumes.Name)
 		} else {
-			require.Contains(t, e.Journal(), contract.DeleteVolumes.Name)
+			require.Contains(t, e.Journal(), contract.AWS.DeleteVolumes.Name)
 		}
 	}
 }

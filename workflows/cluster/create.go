@@ -30,8 +30,8 @@ func (c *cluster) ensureSteps() []operation.Step {
 		{Name: "AcquireLease", Doc: "keep the Network awake", Run: c.acquireLease, Undo: []operation.Step{
 			{Name: "ReleaseLease", Doc: "the Network may sleep again", Run: operation.Unless(&c.void, c.releaseLease)}}},
 		{Name: "FetchConfig", Doc: "ask the config-service for this version's configuration", Run: c.fetchConfig},
-		{Name: "EnsureKey", Doc: "KMS key and alias", Run: c.ensureKey, Undo: c.remove(key)},
-		{Name: "EnsureRole", Doc: "IAM role for the database's pods", Run: c.ensureRole, Undo: c.remove(role), Replan: "Preflight"},
+		{Name: "EnsureKey", Doc: "encryption key", Run: c.ensureKey, Undo: c.remove(key)},
+		{Name: "EnsureRole", Doc: "identity of the database's pods", Run: c.ensureRole, Undo: c.remove(role), Replan: "Preflight"},
 		{Name: "AllocateWorkerPools", Doc: "choose worker pools and their names", Run: c.allocateWorkerPools},
 		{Name: "EnsureWorkerPools", Doc: "worker pools in the Shoot", Run: c.ensureWorkerPools, Undo: c.remove(workerPools)},
 		{Name: "WaitWorkerPools", Doc: "Gardener to add the machines", Budget: 30 * time.Minute, Run: c.waitWorkerPools, Remake: "EnsureWorkerPools"},
@@ -42,7 +42,7 @@ func (c *cluster) ensureSteps() []operation.Step {
 		{Name: "RetireWorkerPools", Doc: "remove worker pools that others have replaced", Budget: time.Hour, Run: c.retireWorkerPools, Remake: "EnsureWorkerPools"},
 		{Name: "EnsureRootPassword", Doc: "set the root password", Budget: 10 * time.Minute, Run: c.ensureRootPassword, Remake: "EnsureDatabase"},
 		{Name: "EnsureLoadBalancer", Doc: "service and network load balancer", Budget: 15 * time.Minute, Run: c.ensureLoadBalancer, Undo: c.remove(loadBalancer), Remake: "EnsureNamespace"},
-		{Name: "EnsureEndpointService", Doc: "PrivateLink endpoint service", Budget: 15 * time.Minute, Run: c.ensureEndpointService, Undo: c.remove(endpointService), Skippable: true, Remake: "EnsureLoadBalancer"},
+		{Name: "EnsureEndpointService", Doc: "endpoint service for private connections", Budget: 15 * time.Minute, Run: c.ensureEndpointService, Undo: c.remove(endpointService), Skippable: true, Remake: "EnsureLoadBalancer"},
 		{Name: "EnsureDNSRecords", Doc: "DNS records in the Network's zone", Run: c.ensureRecords, Undo: c.remove(dnsRecords), Skippable: true, Replan: "Preflight"},
 		{Name: "EnsureBackupPolicy", Doc: "backup schedule", Run: c.ensureBackupPolicy, Undo: c.remove(backupPolicy), Skippable: true, Remake: "EnsureNamespace"},
 		{Name: "Publish", Doc: "declare the Cluster available", Run: c.publish},
@@ -58,7 +58,7 @@ func (c *cluster) preflight(ctx workflow.Context) error {
 	if err := c.resolve(ctx); err != nil {
 		return err
 	}
-	if _, err := operation.Do(ctx, contract.VerifyAWSCredentials, c.plan.Account); err != nil {
+	if _, err := operation.Do(ctx, c.cloud.VerifyCredentials, c.plan.Account); err != nil {
 		return err
 	}
 	// From here on things may exist: a deletion goes by this field. What an
@@ -86,20 +86,20 @@ func (c *cluster) ensureKey(ctx workflow.Context) error {
 	case "None":
 		return nil
 	case "Customer":
-		c.keyARN = c.plan.CustomerKeyARN
+		c.keyID = c.plan.CustomerKeyID
 	default:
-		key, err := operation.Ensure(ctx, keyKMS, contract.EnsureKey, c.aws(c.plan.KeyAlias))
+		key, err := operation.Ensure(ctx, keyKey, c.cloud.EnsureKey, c.named(c.plan.KeyAlias))
 		if err != nil {
 			return err
 		}
-		c.keyARN = key.ID
+		c.keyID = key.ID
 	}
-	return operation.Publish(ctx, "encryption", v1.EncryptionStatus{KeyARN: c.keyARN, KeyState: "Enabled"})
+	return operation.Publish(ctx, "encryption", v1.EncryptionStatus{KeyARN: c.keyID, KeyState: "Enabled"})
 }
 
 func (c *cluster) ensureRole(ctx workflow.Context) error {
-	role, err := operation.Ensure(ctx, keyRole, contract.EnsureRole, c.role())
-	c.roleARN = role.ID
+	role, err := operation.Ensure(ctx, keyIdentity, c.cloud.EnsureIdentity, c.identity())
+	c.identityID = role.ID
 	return err
 }
 
@@ -142,7 +142,7 @@ func (c *cluster) ensureLoadBalancer(ctx workflow.Context) (err error) {
 	if c.address, err = operation.Do(ctx, contract.WaitServiceAddress, c.database()); err != nil {
 		return err
 	}
-	c.lb, err = operation.Do(ctx, contract.WaitLoadBalancerActive, contract.LoadBalancerInput{
+	c.lb, err = operation.Do(ctx, c.cloud.WaitLoadBalancerActive, contract.LoadBalancerInput{
 		Account: c.plan.Account, Cluster: c.in.Object, Hostname: c.address.Hostname,
 	})
 	return err
@@ -152,7 +152,7 @@ func (c *cluster) ensureEndpointService(ctx workflow.Context) error {
 	if !c.plan.Private {
 		return nil
 	}
-	svc, err := operation.Do(operation.About(ctx, keyEndpoint), contract.EnsureEndpointService, c.endpointService())
+	svc, err := operation.Do(operation.About(ctx, keyEndpoint), c.cloud.EnsureEndpointService, c.endpointService())
 	if err != nil {
 		return err
 	}
@@ -166,10 +166,10 @@ func (c *cluster) ensureRecords(ctx workflow.Context) error {
 	if c.plan.DNSZoneID == "" {
 		return nil
 	}
-	if _, err := operation.Do(operation.About(ctx, keyRecords), contract.EnsureRecords, c.records()); err != nil {
+	if _, err := operation.Do(operation.About(ctx, keyRecords), c.cloud.EnsureRecords, c.records()); err != nil {
 		return err
 	}
-	operation.Record(ctx, keyRecords, v1.Resource{Provider: "aws", Region: c.plan.Account.Region, Type: "Route53::RecordSet", ID: c.host(), State: v1.ResourcePresent})
+	operation.Record(ctx, keyRecords, v1.Resource{Provider: c.cloud.Ledger, Region: c.plan.Account.Region, Type: c.cloud.RecordType, ID: c.host(), State: v1.ResourcePresent})
 	ep := v1.EndpointsStatus{}
 	operation.Published(ctx, "endpoints", &ep)
 	if ep.Private == nil {

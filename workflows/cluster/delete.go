@@ -57,14 +57,14 @@ func (c *cluster) remove(p part) []operation.Step {
 	s := map[part]operation.Step{
 		backupPolicy:    {Doc: "stop backups and wait for the operator's finalizers", Budget: 30 * time.Minute, Run: c.deleteBackups},
 		dnsRecords:      {Doc: "DNS records in the Network's zone", Run: c.deleteRecords},
-		endpointService: {Doc: "reject connections and delete the PrivateLink endpoint service", Budget: 15 * time.Minute, Run: c.deleteEndpointService},
+		endpointService: {Doc: "reject connections and delete the endpoint service", Budget: 15 * time.Minute, Run: c.deleteEndpointService},
 		loadBalancer:    {Doc: "service and network load balancer", Budget: 15 * time.Minute, Run: c.deleteLoadBalancer},
 		database:        {Doc: "TidbCluster, its pods and its volumes", Budget: 30 * time.Minute, Run: c.deleteDatabase},
 		namespace:       {Doc: "namespace in the Shoot", Budget: 15 * time.Minute, Run: c.deleteNamespace},
 		storageClasses:  {Doc: "storage classes", Run: c.deleteStorageClasses},
 		workerPools:     {Doc: "worker pools in the Shoot", Run: c.deleteWorkerPools},
-		role:            {Doc: "IAM role", Run: c.deleteRole},
-		key:             {Doc: "KMS alias, and the key in 30 days", Run: c.deleteKey},
+		role:            {Doc: "identity of the database's pods", Run: c.deleteRole},
+		key:             {Doc: "encryption key; it goes for good in 30 days", Run: c.deleteKey},
 	}[p]
 	s.Name, s.Run = string(p), operation.Unless(&c.void, s.Run)
 	return []operation.Step{s}
@@ -83,11 +83,11 @@ func (c *cluster) deleteRecords(ctx workflow.Context) error {
 	if c.plan.DNSZoneID == "" {
 		return nil
 	}
-	return operation.Remove(ctx, keyRecords, contract.DeleteRecords, c.records(), "endpoints")
+	return operation.Remove(ctx, keyRecords, c.cloud.DeleteRecords, c.records(), "endpoints")
 }
 
 func (c *cluster) deleteEndpointService(ctx workflow.Context) error {
-	return operation.Remove(ctx, keyEndpoint, contract.DeleteEndpointService, c.endpointService(), "endpoints")
+	return operation.Remove(ctx, keyEndpoint, c.cloud.DeleteEndpointService, c.endpointService(), "endpoints")
 }
 
 // deleteLoadBalancer ends when the cloud has none any more: one that stays
@@ -96,7 +96,7 @@ func (c *cluster) deleteLoadBalancer(ctx workflow.Context) error {
 	if err := operation.Remove(ctx, keyService, contract.DeleteService, c.database()); err != nil {
 		return err
 	}
-	_, err := operation.Do(ctx, contract.WaitLoadBalancerGone, contract.LoadBalancerInput{
+	_, err := operation.Do(ctx, c.cloud.WaitLoadBalancerGone, contract.LoadBalancerInput{
 		Account: c.plan.Account, Cluster: c.in.Object, ServiceNamespace: c.plan.Namespace, VPCID: c.plan.VPCID,
 	})
 	return err
@@ -121,21 +121,21 @@ func (c *cluster) deleteWorkerPools(ctx workflow.Context) error {
 }
 
 func (c *cluster) deleteRole(ctx workflow.Context) error {
-	return operation.Remove(ctx, keyRole, contract.DeleteRole, c.aws(c.plan.RoleName))
+	return operation.Remove(ctx, keyIdentity, c.cloud.DeleteIdentity, c.named(c.plan.RoleName))
 }
 
 func (c *cluster) deleteKey(ctx workflow.Context) error {
 	if c.plan.EncryptionMode != "ServiceManaged" {
 		return nil
 	}
-	out, err := operation.Do(operation.About(ctx, keyKMS), contract.DeleteKey, c.aws(c.plan.KeyAlias))
+	out, err := operation.Do(operation.About(ctx, keyKey), c.cloud.DeleteKey, c.named(c.plan.KeyAlias))
 	if err != nil {
 		return err
 	}
 	if out.Note != "" {
 		operation.Tell(ctx, false, "KeyScheduledForDeletion", "%s", out.Note)
 	}
-	operation.Forget(ctx, keyKMS)
+	operation.Forget(ctx, keyKey)
 	operation.Unpublish(ctx, "encryption")
 	return nil
 }
@@ -150,19 +150,19 @@ func (c *cluster) releaseLease(ctx workflow.Context) error {
 // Cluster that is retained never comes here.
 func (c *cluster) proveAbsence(ctx workflow.Context) error {
 	in := contract.SweepInput{Account: c.plan.Account, Owner: c.in.Object}
-	left, err := operation.Do(ctx, contract.SweepAWS, in)
+	left, err := operation.Do(ctx, c.cloud.Sweep, in)
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(left.Resources, func(r v1.Resource) bool { return r.Type == "EC2::Volume" }) {
-		deleted, err := operation.Do(operation.About(ctx, keyDatabase), contract.DeleteVolumes, in)
+	if slices.ContainsFunc(left.Resources, func(r v1.Resource) bool { return r.Type == c.cloud.VolumeType }) {
+		deleted, err := operation.Do(operation.About(ctx, keyDatabase), c.cloud.DeleteVolumes, in)
 		if err != nil {
 			return err
 		}
 		if deleted.Note != "" {
 			operation.Tell(ctx, false, "VolumesDeleted", "%s", deleted.Note)
 		}
-		if left, err = operation.Do(ctx, contract.SweepAWS, in); err != nil {
+		if left, err = operation.Do(ctx, c.cloud.Sweep, in); err != nil {
 			return err
 		}
 	}

@@ -122,7 +122,7 @@ func TestWhatWasSkippedStaysSoOnTheWayBack(t *testing.T) {
 	gone := false
 	e.Before = func(name string, times int) error {
 		switch name {
-		case contract.EnsureEndpointService.Name:
+		case contract.AWS.EnsureEndpointService.Name:
 			if times == 1 {
 				e.RegisterDelayedCallback(func() { e.Ask(temporal.VerbSkip) }, time.Minute)
 				return faults.New(faults.Quota, "LimitExceeded", "endpoint services", "no more of them")
@@ -154,7 +154,7 @@ func TestWhatAnotherObjectMadeAgainIsFound(t *testing.T) {
 		switch {
 		case name == contract.PlanCluster.Name:
 			plans++
-		case name == contract.EnsureRecords.Name && plans < 5:
+		case name == contract.AWS.EnsureRecords.Name && plans < 5:
 			return faults.New(faults.Gone, "NoSuchHostedZone", "Route 53 zone Z1", "no hosted zone found with ID Z1")
 		}
 		return nil
@@ -178,6 +178,6 @@ func TestARestoredClusterIsDeletedWithWhatItHas(t *testing.T) {
 	e := workflowtest.NewEnv(t, cluster.Kind())
 	e.Change(func(s *contract.ObjectState) { s.UID, s.Minted, s.Deleting, s.Generation = "uid-2", false, true, 2 })
 	e.RunObject()
-	require.Contains(t, e.Journal(), contract.SweepAWS.Name)
+	require.Contains(t, e.Journal(), contract.AWS.Sweep.Name)
 	require.False(t, e.Current().Exists)
 }

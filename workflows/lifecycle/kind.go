@@ -68,7 +68,7 @@ type Facts struct {
 	Region   string `json:"region,omitempty"`
 }
 
-// Title is one line for the Temporal UI: "Create Network infra/n1 on AWS us-west-2".
+// Title is one line for the Temporal UI: "Create Network infra/n1 on", cloud and region.
 func (in Input) Title() string {
 	t := fmt.Sprintf("%s %s %s/%s", in.Verb, in.Object.Kind, in.Object.Namespace, in.Object.Name)
 	switch {

@@ -28,13 +28,13 @@ func (n *network) ensureSteps() []operation.Step {
 		{Name: "Preflight", Doc: "check spec, references and credentials", Budget: 2 * time.Minute, Run: n.preflight, Recall: undo(n.inspectStep())},
 		{Name: "EnsureBinding", Doc: "bind the provider's credentials in the garden project", Budget: 2 * time.Minute, Run: n.ensureBinding, Undo: undo(n.deleteBinding())},
 		operation.Together(
-			operation.Step{Name: "EnsureBucket", Doc: "S3 bucket for backups and imports", Run: n.ensureBucket, Undo: undo(n.deleteBucket())},
+			operation.Step{Name: "EnsureBucket", Doc: "bucket for backups and imports", Run: n.ensureBucket, Undo: undo(n.deleteBucket())},
 			operation.Step{Name: "EnsureShoot", Doc: "order the Shoot from Gardener", Budget: 2 * time.Minute, Run: n.ensureShoot, Undo: undo(n.deleteShoot(), n.waitShootGone())},
 		),
 		{Name: "WaitShootReady", Doc: "the Shoot to be created and healthy", Budget: time.Hour, Limit: &n.plan.ShootCreateTimeout, Run: n.waitShootReady, Remake: "EnsureShoot"},
 		{Name: "DiscoverVPC", Doc: "find the VPC that Gardener made", Run: n.discoverVPC},
-		{Name: "EnsureOIDC", Doc: "IAM OIDC provider for the Shoot's service accounts", Run: n.ensureOIDC, Undo: undo(n.deleteOIDC())},
-		{Name: "EnsureDNSZone", Doc: "Route 53 hosted zone", Run: n.ensureDNSZone, Undo: undo(n.deleteDNSZone()), Skippable: true, Remake: "DiscoverVPC"},
+		{Name: "EnsureOIDC", Doc: "trust in the Shoot's service accounts", Run: n.ensureOIDC, Undo: undo(n.deleteOIDC())},
+		{Name: "EnsureDNSZone", Doc: "DNS zone", Run: n.ensureDNSZone, Undo: undo(n.deleteDNSZone()), Skippable: true, Remake: "DiscoverVPC"},
 		{Name: "FetchConfig", Doc: "ask the config-service for the operators' bundle", Run: n.fetchConfig},
 		{Name: "BootstrapShoot", Doc: "install the operators into the Shoot", Budget: 15 * time.Minute, Run: n.bootstrapShoot, Remake: "EnsureShoot"},
 		{Name: "Publish", Doc: "declare the Network ready", Run: n.publish},
@@ -48,7 +48,7 @@ func (n *network) preflight(ctx workflow.Context) error {
 	if err := n.resolve(ctx); err != nil {
 		return err
 	}
-	if _, err := operation.Do(ctx, contract.VerifyAWSCredentials, n.plan.Account); err != nil {
+	if _, err := operation.Do(ctx, n.cloud.VerifyCredentials, n.plan.Account); err != nil {
 		return err
 	}
 	// From here on things may exist: a deletion goes by this field. What an
@@ -65,7 +65,7 @@ func (n *network) ensureBinding(ctx workflow.Context) error {
 }
 
 func (n *network) ensureBucket(ctx workflow.Context) error {
-	if _, err := operation.Ensure(ctx, keyBucket, contract.EnsureBucket, n.aws(n.plan.BucketName)); err != nil {
+	if _, err := operation.Ensure(ctx, keyBucket, n.cloud.EnsureBucket, n.named(n.plan.BucketName)); err != nil {
 		return err
 	}
 	return operation.Publish(ctx, "bucket", v1.NetworkBucketStatus{Name: n.plan.BucketName})
@@ -100,7 +100,7 @@ func (n *network) publishShoot(ctx workflow.Context, s contract.ShootStatus) err
 }
 
 func (n *network) discoverVPC(ctx workflow.Context) (err error) {
-	n.vpc, err = operation.Do(ctx, contract.DiscoverVPC, contract.DiscoverVPCInput{Account: n.plan.Account, TechnicalID: n.shoot.TechnicalID})
+	n.vpc, err = operation.Do(ctx, n.cloud.DiscoverVPC, contract.DiscoverVPCInput{Account: n.plan.Account, TechnicalID: n.shoot.TechnicalID})
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (n *network) discoverVPC(ctx workflow.Context) (err error) {
 }
 
 func (n *network) ensureOIDC(ctx workflow.Context) error {
-	provider, err := operation.Ensure(ctx, keyOIDC, contract.EnsureOIDCProvider, n.oidc())
+	provider, err := operation.Ensure(ctx, keyOIDC, n.cloud.EnsureIssuer, n.oidc())
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (n *network) ensureDNSZone(ctx workflow.Context) error {
 	if n.plan.DNSZoneName == "" {
 		return nil // spec.dns.visibility None
 	}
-	zone, err := operation.Do(operation.About(ctx, keyZone), contract.EnsureHostedZone, n.zone())
+	zone, err := operation.Do(operation.About(ctx, keyZone), n.cloud.EnsureZone, n.zone())
 	if err != nil {
 		return err
 	}

@@ -39,11 +39,11 @@ func (n *network) inspectStep() operation.Step {
 // These steps undo those of a creation that is cancelled, too.
 
 func (n *network) deleteDNSZone() operation.Step {
-	return operation.Step{Name: "DeleteDNSZone", Doc: "Route 53 hosted zone", Run: operation.Unless(&n.void, func(ctx workflow.Context) error {
+	return operation.Step{Name: "DeleteDNSZone", Doc: "DNS zone", Run: operation.Unless(&n.void, func(ctx workflow.Context) error {
 		if n.plan.DNSZoneName == "" {
 			return nil
 		}
-		return operation.Remove(ctx, keyZone, contract.DeleteHostedZone, n.zone(), "dnsZone")
+		return operation.Remove(ctx, keyZone, n.cloud.DeleteZone, n.zone(), "dnsZone")
 	})}
 }
 
@@ -71,13 +71,13 @@ func (n *network) waitShootGone() operation.Step {
 func (n *network) deleteOIDC() operation.Step {
 	// It finds them by identity, too: an earlier Shoot of the Network had another
 	// issuer, and this operation may know of none.
-	return operation.Step{Name: "DeleteOIDC", Doc: "IAM OIDC provider", Run: operation.Unless(&n.void, func(ctx workflow.Context) error {
-		return operation.Remove(ctx, keyOIDC, contract.DeleteOIDCProvider, n.oidc(), "oidc")
+	return operation.Step{Name: "DeleteOIDC", Doc: "trust in the Shoot's service accounts", Run: operation.Unless(&n.void, func(ctx workflow.Context) error {
+		return operation.Remove(ctx, keyOIDC, n.cloud.DeleteIssuer, n.oidc(), "oidc")
 	})}
 }
 
 func (n *network) deleteBucket() operation.Step {
-	return operation.Step{Name: "DeleteBucket", Doc: "S3 bucket, kept when it holds backups to retain", Budget: 30 * time.Minute,
+	return operation.Step{Name: "DeleteBucket", Doc: "bucket, kept when it holds backups to retain", Budget: 30 * time.Minute,
 		Run: operation.Unless(&n.void, n.removeBucket)}
 }
 
@@ -121,8 +121,8 @@ func (n *network) cleanShoot(ctx workflow.Context) error {
 }
 
 func (n *network) removeBucket(ctx workflow.Context) error {
-	out, err := operation.Do(operation.About(ctx, keyBucket), contract.DeleteBucket, contract.DeleteBucketInput{
-		AWSResourceInput: n.aws(n.plan.BucketName), Retain: n.plan.RetainBucket,
+	out, err := operation.Do(operation.About(ctx, keyBucket), n.cloud.DeleteBucket, contract.DeleteBucketInput{
+		CloudResourceInput: n.named(n.plan.BucketName), Retain: n.plan.RetainBucket,
 	})
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func (n *network) removeBucket(ctx workflow.Context) error {
 
 func (n *network) proveAbsence(ctx workflow.Context) error {
 	in := contract.SweepInput{Account: n.plan.Account, Owner: n.in.Object, TechnicalID: n.swept(ctx)}
-	left, err := operation.Do(ctx, contract.SweepAWS, in)
+	left, err := operation.Do(ctx, n.cloud.Sweep, in)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func (n *network) explain(ctx workflow.Context, err error) error {
 		return err
 	}
 	in := contract.DiscoverVPCInput{Account: n.plan.Account, TechnicalID: n.technicalID()}
-	left, lerr := operation.Do(ctx, contract.ListVPCDependents, in)
+	left, lerr := operation.Do(ctx, n.cloud.ListVPCDependents, in)
 	if lerr == nil && len(left.Resources) > 0 {
 		f.Message += "; still attached: " + operation.Names(left.Resources)
 	}

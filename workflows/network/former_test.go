@@ -75,7 +75,7 @@ func TestAnObjectThatAnotherFinalizerHeldIsNotCalledRemoved(t *testing.T) {
 func TestCancelledStallIsNotShownWhileItIsUndone(t *testing.T) {
 	e := workflowtest.NewEnv(t, network.Kind())
 	e.Before = func(name string, _ int) error {
-		if name == contract.EnsureBucket.Name {
+		if name == contract.AWS.EnsureBucket.Name {
 			return faults.New(faults.Quota, "TooManyBuckets", "bucket x", "no more")
 		}
 		return nil
@@ -133,7 +133,7 @@ func TestDeletionOfAnObjectThatIsTakenAway(t *testing.T) {
 			e.RunObject()
 			require.Equal(t, c.want, reasons(e))
 			if c.want == nil {
-				require.Contains(t, e.Journal(), contract.SweepAWS.Name, "absence is proven all the same")
+				require.Contains(t, e.Journal(), contract.AWS.Sweep.Name, "absence is proven all the same")
 			} else {
 				require.NotContains(t, e.Journal(), contract.DeleteShoot.Name)
 			}

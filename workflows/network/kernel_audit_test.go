@@ -44,7 +44,7 @@ func TestCancelUndoesWhatASupersededCreationMade(t *testing.T) {
 	e.Rest(time.Hour)
 	e.RunObject()
 	require.Equal(t, v1.OperationCancelled, e.Current().Operation.State)
-	undone := e.Journal()[slices.Index(e.Journal(), contract.DeleteOIDCProvider.Name):]
+	undone := e.Journal()[slices.Index(e.Journal(), contract.AWS.DeleteIssuer.Name):]
 	require.Contains(t, undone, contract.DeleteShoot.Name)
 	require.Empty(t, e.Current().Resources)
 	require.Contains(t, e.Condition(v1.ConditionProgressing).Message, "what it made is undone")
@@ -56,7 +56,7 @@ func TestOfTwoStallsOneStays(t *testing.T) {
 	e := workflowtest.NewEnv(t, network.Kind())
 	e.Before = func(name string, times int) error {
 		switch {
-		case name == contract.EnsureBucket.Name:
+		case name == contract.AWS.EnsureBucket.Name:
 			return faults.New(faults.Quota, "TooManyBuckets", "bucket x", "no more").WithHint(faults.OwnerOperator, "raise the limit")
 		case name == contract.EnsureShoot.Name && times == 1:
 			return faults.New(faults.Dependency, "NotYet", "shoot x", "the project is not there")
@@ -95,7 +95,7 @@ func TestCancelledReconcile(t *testing.T) {
 	e := ready(t)
 	full := true
 	e.Before = func(name string, _ int) error {
-		if name == contract.EnsureHostedZone.Name && full {
+		if name == contract.AWS.EnsureZone.Name && full {
 			return faults.New(faults.Quota, "TooManyHostedZones", "zone", "no more")
 		}
 		return nil
@@ -120,7 +120,7 @@ func TestCancellationOfADeletionInTheTemporalUI(t *testing.T) {
 	e := ready(t)
 	e.Change(func(s *contract.ObjectState) { s.Deleting = true; s.Generation++ })
 	e.Before = func(name string, times int) error {
-		if name == contract.DeleteBucket.Name && times == 1 {
+		if name == contract.AWS.DeleteBucket.Name && times == 1 {
 			return faults.New(faults.Dependency, "BucketNotEmpty", "bucket", "not yet")
 		}
 		return nil
@@ -207,7 +207,7 @@ func TestAnOperationThatALaterOneHasFollowedEnds(t *testing.T) {
 	}
 	e.ExecuteWorkflow("CreateNetwork", lifecycle.Input{Object: e.Object, UID: "uid-1", Verb: lifecycle.Create, Generation: 1, Minted: true})
 	require.Error(t, e.GetWorkflowError())
-	require.NotContains(t, e.Journal(), contract.EnsureOIDCProvider.Name)
+	require.NotContains(t, e.Journal(), contract.AWS.EnsureIssuer.Name)
 	require.NotContains(t, e.Journal(), contract.DeleteShoot.Name, "what exists is the later one's")
 }
 
@@ -216,7 +216,7 @@ func TestAnOperationThatALaterOneHasFollowedEnds(t *testing.T) {
 func TestALongWaitStartsTheObjectsHistoryAnew(t *testing.T) {
 	e := workflowtest.NewEnv(t, network.Kind())
 	e.Before = func(name string, _ int) error {
-		if name == contract.EnsureBucket.Name {
+		if name == contract.AWS.EnsureBucket.Name {
 			return faults.New(faults.Quota, "TooManyBuckets", "bucket x", "no more")
 		}
 		return nil

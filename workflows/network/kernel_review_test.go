@@ -28,7 +28,7 @@ func TestDeletionOfACreationThatToldNothing(t *testing.T) {
 	e.RunObject()
 	require.False(t, e.Current().Exists)
 	require.Contains(t, e.Journal(), contract.DeleteShoot.Name)
-	require.Contains(t, e.Journal(), contract.SweepAWS.Name, "absence is proven")
+	require.Contains(t, e.Journal(), contract.AWS.Sweep.Name, "absence is proven")
 
 	fresh := workflowtest.NewEnv(t, network.Kind())
 	fresh.Change(func(s *contract.ObjectState) { s.Deleting = true })

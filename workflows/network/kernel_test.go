@@ -47,7 +47,7 @@ func TestVerbByUpdate(t *testing.T) {
 	var early, nonsense verb
 	stalled := false
 	e.Before = func(name string, times int) error {
-		if name == contract.EnsureBucket.Name && times == 1 {
+		if name == contract.AWS.EnsureBucket.Name && times == 1 {
 			stalled = true
 			return faults.New(faults.Quota, "TooManyBuckets", "bucket x", "no more")
 		}
@@ -219,7 +219,7 @@ func TestObjectWithoutMintedIdentityKeepsWhatItAdopted(t *testing.T) {
 	e.RunObject()
 	require.Equal(t, v1.OperationCancelled, e.Current().Operation.State)
 	require.NotContains(t, e.Journal(), contract.DeleteShoot.Name, "it may be older than the object")
-	require.NotContains(t, e.Journal(), contract.DeleteBucket.Name)
+	require.NotContains(t, e.Journal(), contract.AWS.DeleteBucket.Name)
 	require.Contains(t, e.Condition(v1.ConditionProgressing).Message, "its identity is older than the object")
 }
 
@@ -246,7 +246,7 @@ func TestCancellationInTheTemporalUI(t *testing.T) {
 func TestVerbsOfAnOperation(t *testing.T) {
 	e := workflowtest.NewEnv(t, network.Kind())
 	e.Before = func(name string, times int) error {
-		if name == contract.EnsureHostedZone.Name {
+		if name == contract.AWS.EnsureZone.Name {
 			return faults.New(faults.Quota, "TooManyHostedZones", "zone", "no more")
 		}
 		return nil
@@ -285,7 +285,7 @@ func TestPassingFailuresAreQuietFor15Minutes(t *testing.T) {
 	e := workflowtest.NewEnv(t, network.Kind())
 	start := e.Now()
 	e.Before = func(name string, _ int) error {
-		if name == contract.VerifyAWSCredentials.Name && e.Now().Sub(start) < 14*time.Minute { // Preflight has 2 minutes
+		if name == contract.AWS.VerifyCredentials.Name && e.Now().Sub(start) < 14*time.Minute { // Preflight has 2 minutes
 			return faults.New(faults.Throttled, "Throttling", "sts", "slow down")
 		}
 		return nil

@@ -41,6 +41,7 @@ const (
 type network struct {
 	in    lifecycle.Input
 	plan  contract.NetworkPlan
+	cloud contract.Cloud
 	shoot contract.ShootStatus
 	vpc   contract.VPC
 	hash  string // of the config-service's bundle
@@ -51,7 +52,10 @@ func newNetwork(in lifecycle.Input) *network { return &network{in: in} }
 
 // resolve validates the Network and pins its plan for the whole operation.
 func (n *network) resolve(ctx workflow.Context) (err error) {
-	n.plan, err = operation.Do(ctx, contract.PlanNetwork, n.in.Object)
+	if n.plan, err = operation.Do(ctx, contract.PlanNetwork, n.in.Object); err != nil {
+		return err
+	}
+	n.cloud, err = operation.CloudOf(n.plan.Cloud)
 	return err
 }
 
@@ -59,16 +63,16 @@ func (n *network) shootInput() contract.ShootInput {
 	return contract.ShootInput{Object: n.in.Object, Owner: n.in.Object, Shoot: n.plan.Shoot}
 }
 
-func (n *network) aws(name string) contract.AWSResourceInput {
-	return contract.AWSResourceInput{Account: n.plan.Account, Owner: n.in.Object, Env: n.plan.Env, Name: name}
+func (n *network) named(name string) contract.CloudResourceInput {
+	return contract.CloudResourceInput{Account: n.plan.Account, Owner: n.in.Object, Env: n.plan.Env, Name: name}
 }
 
-func (n *network) zone() contract.HostedZoneInput {
-	return contract.HostedZoneInput{AWSResourceInput: n.aws(n.plan.DNSZoneName), Visibility: n.plan.DNSVisibility, VPCID: n.vpc.ID}
+func (n *network) zone() contract.ZoneInput {
+	return contract.ZoneInput{CloudResourceInput: n.named(n.plan.DNSZoneName), Visibility: n.plan.DNSVisibility, VPCID: n.vpc.ID}
 }
 
-func (n *network) oidc() contract.OIDCProviderInput {
-	return contract.OIDCProviderInput{Account: n.plan.Account, Owner: n.in.Object, Env: n.plan.Env, IssuerURL: n.shoot.Issuer}
+func (n *network) oidc() contract.IssuerInput {
+	return contract.IssuerInput{Account: n.plan.Account, Owner: n.in.Object, Env: n.plan.Env, IssuerURL: n.shoot.Issuer}
 }
 
 // technicalID is Gardener's name for everything of the Shoot in the cloud

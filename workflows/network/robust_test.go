@@ -77,7 +77,7 @@ func TestARestoredObjectIsDeletedWithWhatItHas(t *testing.T) {
 	e.Change(func(s *contract.ObjectState) { s.UID, s.Minted, s.Deleting, s.Generation = "uid-2", false, true, 2 })
 	e.RunObject()
 	require.Contains(t, e.Journal(), contract.DeleteShoot.Name, "its identity is older than the object: what carries it exists")
-	require.Contains(t, e.Journal(), contract.SweepAWS.Name)
+	require.Contains(t, e.Journal(), contract.AWS.Sweep.Name)
 	require.False(t, e.Current().Exists)
 }
 
@@ -150,14 +150,14 @@ func TestChangesThatMendNothingArePaced(t *testing.T) {
 	e := workflowtest.NewEnv(t, network.Kind())
 	e.Mended = "network infra/n1 has changed"
 	e.Before = func(name string, _ int) error {
-		if name == contract.EnsureBucket.Name {
+		if name == contract.AWS.EnsureBucket.Name {
 			return faults.New(faults.Quota, "TooManyBuckets", "bucket", "no more buckets")
 		}
 		return nil
 	}
 	e.Rest(time.Hour)
 	e.RunObject()
-	tries := countOf(e, contract.EnsureBucket.Name)
+	tries := countOf(e, contract.AWS.EnsureBucket.Name)
 	require.Greater(t, tries, 5, "a change is seen")
 	require.Less(t, tries, 25)
 }

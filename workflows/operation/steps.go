@@ -116,13 +116,3 @@ func Remove[In any](ctx workflow.Context, key string, a contract.Activity[In, co
 	Unpublish(ctx, fields...)
 	return nil
 }
-
-// ProveAbsent sweeps for the object's identity and ends a deletion only when
-// nothing of it is left; see ProveAbsence.
-func ProveAbsent(ctx workflow.Context, account contract.CloudAccount, owner contract.ObjectRef) error {
-	left, err := Do(ctx, contract.SweepAWS, contract.SweepInput{Account: account, Owner: owner})
-	if err != nil {
-		return err
-	}
-	return ProveAbsence(ctx, left.Resources)
-}

@@ -68,17 +68,21 @@ func DeleteProviderType(ctx workflow.Context, in lifecycle.Input) (lifecycle.Res
 
 func verifySteps(in lifecycle.Input) []operation.Step {
 	var plan contract.ProviderPlan
+	var cloud contract.Cloud
 	return []operation.Step{
 		{Name: "Preflight", Doc: "check spec and references", Budget: 2 * time.Minute, Run: func(ctx workflow.Context) (err error) {
-			plan, err = operation.Do(ctx, contract.PlanProvider, in.Object)
+			if plan, err = operation.Do(ctx, contract.PlanProvider, in.Object); err != nil {
+				return err
+			}
+			cloud, err = operation.CloudOf(plan.Cloud)
 			return err
 		}},
 		{Name: "VerifyCredentials", Doc: "ask the cloud whose the credentials are", Budget: 2 * time.Minute, Run: func(ctx workflow.Context) error {
-			who, err := operation.Do(ctx, contract.VerifyAWSCredentials, plan.Account)
+			who, err := operation.Do(ctx, cloud.VerifyCredentials, plan.Account)
 			if err != nil {
 				return err
 			}
-			operation.SetCondition(ctx, v1.ConditionCredentialsValid, true, "Verified", "the credentials belong to "+who.ARN)
+			operation.SetCondition(ctx, v1.ConditionCredentialsValid, true, "Verified", "the credentials belong to "+who.Principal)
 			if plan.CredentialsHash == "" {
 				return nil
 			}

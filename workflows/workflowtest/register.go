@@ -64,42 +64,42 @@ func (w *World) registerWaits(r contract.Registry) {
 }
 
 func (w *World) registerAWS(r contract.Registry) {
-	fake(w, r, contract.VerifyAWSCredentials, func(a contract.CloudAccount) contract.AWSIdentity {
-		return contract.AWSIdentity{ARN: "arn:aws:iam::" + a.AccountID + ":user/test", AccountID: a.AccountID}
+	fake(w, r, contract.AWS.VerifyCredentials, func(a contract.CloudAccount) contract.CloudIdentity {
+		return contract.CloudIdentity{Principal: "arn:aws:iam::" + a.AccountID + ":user/test", AccountID: a.AccountID}
 	})
-	made(w, r, contract.EnsureBucket)
-	made(w, r, contract.DeleteBucket)
-	fake(w, r, contract.DiscoverVPC, func(contract.DiscoverVPCInput) contract.VPC {
+	made(w, r, contract.AWS.EnsureBucket)
+	made(w, r, contract.AWS.DeleteBucket)
+	fake(w, r, contract.AWS.DiscoverVPC, func(contract.DiscoverVPCInput) contract.VPC {
 		return contract.VPC{ID: "vpc-1", CIDR: "10.250.0.0/16", RouteTableIDs: []string{"rtb-1"}, Zones: []string{"us-west-2a"}}
 	})
-	made(w, r, contract.EnsureOIDCProvider)
-	none(w, r, contract.DeleteOIDCProvider)
-	fake(w, r, contract.EnsureHostedZone, func(in contract.HostedZoneInput) contract.HostedZone {
-		return contract.HostedZone{ID: "Z1", Name: in.Name, Resource: resource(contract.EnsureHostedZone.Name, "Z1")}
+	made(w, r, contract.AWS.EnsureIssuer)
+	none(w, r, contract.AWS.DeleteIssuer)
+	fake(w, r, contract.AWS.EnsureZone, func(in contract.ZoneInput) contract.Zone {
+		return contract.Zone{ID: "Z1", Name: in.Name, Resource: resource(contract.AWS.EnsureZone.Name, "Z1")}
 	})
-	none(w, r, contract.DeleteHostedZone)
-	made(w, r, contract.EnsureKey)
-	made(w, r, contract.DeleteKey)
-	made(w, r, contract.EnsureRole)
-	none(w, r, contract.DeleteRole)
-	fake(w, r, contract.WaitLoadBalancerActive, func(in contract.LoadBalancerInput) contract.LoadBalancer {
-		return contract.LoadBalancer{ARN: "arn:nlb", Hostname: in.Hostname}
+	none(w, r, contract.AWS.DeleteZone)
+	made(w, r, contract.AWS.EnsureKey)
+	made(w, r, contract.AWS.DeleteKey)
+	made(w, r, contract.AWS.EnsureIdentity)
+	none(w, r, contract.AWS.DeleteIdentity)
+	fake(w, r, contract.AWS.WaitLoadBalancerActive, func(in contract.LoadBalancerInput) contract.LoadBalancer {
+		return contract.LoadBalancer{ID: "arn:nlb", Hostname: in.Hostname}
 	})
-	none(w, r, contract.WaitLoadBalancerGone)
-	fake(w, r, contract.EnsureEndpointService, func(contract.EndpointServiceInput) contract.EndpointService {
+	none(w, r, contract.AWS.WaitLoadBalancerGone)
+	fake(w, r, contract.AWS.EnsureEndpointService, func(contract.EndpointServiceInput) contract.EndpointService {
 		return contract.EndpointService{ID: "vpce-svc-1", ServiceName: "com.amazonaws.vpce.us-west-2.vpce-svc-1", State: "Available",
-			Resource: resource(contract.EnsureEndpointService.Name, "vpce-svc-1")}
+			Resource: resource(contract.AWS.EnsureEndpointService.Name, "vpce-svc-1")}
 	})
-	none(w, r, contract.DeleteEndpointService)
-	made(w, r, contract.EnsureRecords)
-	none(w, r, contract.DeleteRecords)
-	fake(w, r, contract.SweepAWS, func(in contract.SweepInput) contract.Leftovers {
+	none(w, r, contract.AWS.DeleteEndpointService)
+	made(w, r, contract.AWS.EnsureRecords)
+	none(w, r, contract.AWS.DeleteRecords)
+	fake(w, r, contract.AWS.Sweep, func(in contract.SweepInput) contract.Leftovers {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.Swept = in
 		return contract.Leftovers{Resources: w.Left}
 	})
-	fake(w, r, contract.DeleteVolumes, func(contract.SweepInput) (out contract.Outcome) {
+	fake(w, r, contract.AWS.DeleteVolumes, func(contract.SweepInput) (out contract.Outcome) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.Left = slices.DeleteFunc(slices.Clone(w.Left), func(r v1.Resource) bool {
@@ -110,7 +110,7 @@ func (w *World) registerAWS(r contract.Registry) {
 		})
 		return out
 	})
-	fake(w, r, contract.ListVPCDependents, func(contract.DiscoverVPCInput) contract.Leftovers { return contract.Leftovers{} })
+	fake(w, r, contract.AWS.ListVPCDependents, func(contract.DiscoverVPCInput) contract.Leftovers { return contract.Leftovers{} })
 }
 
 func (w *World) registerGarden(r contract.Registry) {

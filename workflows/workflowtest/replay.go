@@ -209,7 +209,7 @@ func proves(form Form, h *historypb.History) error {
 		Forced:      completed && m.forced() && m.in.Previous != "",
 		Retained:    completed && m.retains(),
 		ShootFailed: retried && !m.deletes() && runs(contract.RetryShoot.Name),
-		Dependents:  retried && runs(contract.ListVPCDependents.Name),
+		Dependents:  retried && runs(contract.AWS.ListVPCDependents.Name),
 		Replaced:    completed && runs(contract.RetireWorkerPools.Name),
 	}
 	if m.deletes() {

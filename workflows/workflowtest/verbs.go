@@ -143,7 +143,7 @@ func requireUndoneInReverse(t *testing.T, e *Env, k lifecycle.Kind) {
 			first[name] = i
 		}
 	}
-	pairs := [][2]string{{contract.EnsureRole.Name, contract.DeleteRole.Name}, {contract.EnsureDatabase.Name, contract.DeleteDatabase.Name},
+	pairs := [][2]string{{contract.AWS.EnsureIdentity.Name, contract.AWS.DeleteIdentity.Name}, {contract.EnsureDatabase.Name, contract.DeleteDatabase.Name},
 		{contract.EnsureBinding.Name, contract.DeleteBinding.Name}, {contract.EnsureShoot.Name, contract.DeleteShoot.Name}}
 	for i, newer := range pairs {
 		for _, older := range pairs[:i] {

@@ -12,50 +12,50 @@ func present(provider, kind, id string) contract.Outcome {
 }
 
 func (c *Cloud) aws() {
-	answer(c, contract.VerifyAWSCredentials, func(a contract.CloudAccount) contract.AWSIdentity {
-		return contract.AWSIdentity{ARN: "arn:aws:iam::" + a.AccountID + ":user/infra", AccountID: a.AccountID}
+	answer(c, contract.AWS.VerifyCredentials, func(a contract.CloudAccount) contract.CloudIdentity {
+		return contract.CloudIdentity{Principal: "arn:aws:iam::" + a.AccountID + ":user/infra", AccountID: a.AccountID}
 	})
-	answer(c, contract.EnsureBucket, func(in contract.AWSResourceInput) contract.Outcome { return present("aws", "S3::Bucket", in.Name) })
-	answer(c, contract.DeleteBucket, func(in contract.DeleteBucketInput) contract.Outcome { return present("aws", "S3::Bucket", in.Name) })
-	answer(c, contract.DiscoverVPC, func(in contract.DiscoverVPCInput) contract.VPC {
+	answer(c, contract.AWS.EnsureBucket, func(in contract.CloudResourceInput) contract.Outcome { return present("aws", "S3::Bucket", in.Name) })
+	answer(c, contract.AWS.DeleteBucket, func(in contract.DeleteBucketInput) contract.Outcome { return present("aws", "S3::Bucket", in.Name) })
+	answer(c, contract.AWS.DiscoverVPC, func(in contract.DiscoverVPCInput) contract.VPC {
 		return contract.VPC{ID: id("vpc", in.TechnicalID), CIDR: "10.250.0.0/16",
 			RouteTableIDs: []string{id("rtb", in.TechnicalID+"a"), id("rtb", in.TechnicalID+"b"), id("rtb", in.TechnicalID+"c")},
 			Zones:         []string{"us-west-2a", "us-west-2b", "us-west-2c"}}
 	})
-	answer(c, contract.EnsureOIDCProvider, func(in contract.OIDCProviderInput) contract.Outcome {
+	answer(c, contract.AWS.EnsureIssuer, func(in contract.IssuerInput) contract.Outcome {
 		return present("aws", "IAM::OIDCProvider", "arn:aws:iam::"+in.Account.AccountID+":oidc-provider/"+in.IssuerURL)
 	})
-	nothing(c, contract.DeleteOIDCProvider)
-	answer(c, contract.EnsureHostedZone, func(in contract.HostedZoneInput) contract.HostedZone {
+	nothing(c, contract.AWS.DeleteIssuer)
+	answer(c, contract.AWS.EnsureZone, func(in contract.ZoneInput) contract.Zone {
 		zone := id("Z", in.Name)
-		return contract.HostedZone{ID: zone, Name: in.Name, Resource: present("aws", "Route53::HostedZone", zone).Resource}
+		return contract.Zone{ID: zone, Name: in.Name, Resource: present("aws", "Route53::HostedZone", zone).Resource}
 	})
-	nothing(c, contract.DeleteHostedZone)
-	answer(c, contract.EnsureKey, func(in contract.AWSResourceInput) contract.Outcome {
+	nothing(c, contract.AWS.DeleteZone)
+	answer(c, contract.AWS.EnsureKey, func(in contract.CloudResourceInput) contract.Outcome {
 		return present("aws", "KMS::Key", "arn:aws:kms:us-west-2:"+in.Account.AccountID+":key/"+id("k", in.Name))
 	})
-	answer(c, contract.DeleteKey, func(in contract.AWSResourceInput) contract.Outcome { return present("aws", "KMS::Key", in.Name) })
-	answer(c, contract.EnsureRole, func(in contract.RoleInput) contract.Outcome {
+	answer(c, contract.AWS.DeleteKey, func(in contract.CloudResourceInput) contract.Outcome { return present("aws", "KMS::Key", in.Name) })
+	answer(c, contract.AWS.EnsureIdentity, func(in contract.IdentityInput) contract.Outcome {
 		return present("aws", "IAM::Role", "arn:aws:iam::"+in.Account.AccountID+":role/"+in.Name)
 	})
-	nothing(c, contract.DeleteRole)
-	answer(c, contract.WaitLoadBalancerActive, func(in contract.LoadBalancerInput) contract.LoadBalancer {
-		return contract.LoadBalancer{ARN: "arn:aws:elasticloadbalancing:us-west-2:" + in.Account.AccountID + ":loadbalancer/net/" + id("lb", in.Hostname), Hostname: in.Hostname}
+	nothing(c, contract.AWS.DeleteIdentity)
+	answer(c, contract.AWS.WaitLoadBalancerActive, func(in contract.LoadBalancerInput) contract.LoadBalancer {
+		return contract.LoadBalancer{ID: "arn:aws:elasticloadbalancing:us-west-2:" + in.Account.AccountID + ":loadbalancer/net/" + id("lb", in.Hostname), Hostname: in.Hostname}
 	})
-	nothing(c, contract.WaitLoadBalancerGone)
-	answer(c, contract.EnsureEndpointService, func(in contract.EndpointServiceInput) contract.EndpointService {
+	nothing(c, contract.AWS.WaitLoadBalancerGone)
+	answer(c, contract.AWS.EnsureEndpointService, func(in contract.EndpointServiceInput) contract.EndpointService {
 		svc := id("vpce-svc", in.Owner.ID)
 		return contract.EndpointService{ID: svc, ServiceName: "com.amazonaws.vpce.us-west-2." + svc, State: "Available",
 			Resource: present("aws", "EC2::VPCEndpointService", svc).Resource}
 	})
-	nothing(c, contract.DeleteEndpointService)
-	answer(c, contract.EnsureRecords, func(in contract.RecordsInput) contract.Outcome {
+	nothing(c, contract.AWS.DeleteEndpointService)
+	answer(c, contract.AWS.EnsureRecords, func(in contract.RecordsInput) contract.Outcome {
 		return present("aws", "Route53::RecordSet", in.Records[0].Name)
 	})
-	nothing(c, contract.DeleteRecords)
-	answer(c, contract.DeleteVolumes, func(contract.SweepInput) contract.Outcome { return contract.Outcome{} })
-	answer(c, contract.SweepAWS, func(contract.SweepInput) contract.Leftovers { return contract.Leftovers{} })
-	answer(c, contract.ListVPCDependents, func(contract.DiscoverVPCInput) contract.Leftovers { return contract.Leftovers{} })
+	nothing(c, contract.AWS.DeleteRecords)
+	answer(c, contract.AWS.DeleteVolumes, func(contract.SweepInput) contract.Outcome { return contract.Outcome{} })
+	answer(c, contract.AWS.Sweep, func(contract.SweepInput) contract.Leftovers { return contract.Leftovers{} })
+	answer(c, contract.AWS.ListVPCDependents, func(contract.DiscoverVPCInput) contract.Leftovers { return contract.Leftovers{} })
 }
 
 func (c *Cloud) garden() {

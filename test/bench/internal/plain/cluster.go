@@ -89,7 +89,7 @@ func (c *cluster) preflight(ctx context.Context) error {
 	if err := c.resolve(ctx); err != nil {
 		return err
 	}
-	return call(ctx, c.job, contract.VerifyAWSCredentials, c.plan.Account)
+	return call(ctx, c.job, contract.AWS.VerifyCredentials, c.plan.Account)
 }
 
 func (c *cluster) fetchConfig(ctx context.Context) error {
@@ -100,16 +100,16 @@ func (c *cluster) fetchConfig(ctx context.Context) error {
 }
 
 func (c *cluster) ensureKey(ctx context.Context) error {
-	key, err := made(ctx, c.job, "kms-key", contract.EnsureKey, c.aws(c.plan.KeyAlias))
+	key, err := made(ctx, c.job, "encryption-key", contract.AWS.EnsureKey, c.aws(c.plan.KeyAlias))
 	c.keyARN = key.ID
 	c.o.Status.Encryption = &v1.EncryptionStatus{KeyARN: key.ID, KeyState: "Enabled"}
 	return err
 }
 
 func (c *cluster) ensureRole(ctx context.Context) error {
-	role, err := made(ctx, c.job, "iam-role", contract.EnsureRole, contract.RoleInput{
-		AWSResourceInput: c.aws(c.plan.RoleName), OIDCProviderARN: c.plan.OIDCProviderARN, OIDCIssuer: c.plan.OIDCIssuer,
-		Subjects: c.plan.RoleSubjects(), Bucket: c.plan.BucketName, Prefix: c.plan.BackupPrefix(), KeyARN: c.keyARN})
+	role, err := made(ctx, c.job, "identity", contract.AWS.EnsureIdentity, contract.IdentityInput{
+		CloudResourceInput: c.aws(c.plan.RoleName), IssuerID: c.plan.IssuerID, Issuer: c.plan.OIDCIssuer,
+		Subjects: c.plan.RoleSubjects(), Bucket: c.plan.BucketName, Prefix: c.plan.BackupPrefix(), KeyID: c.keyARN})
 	c.roleARN = role.ID
 	return err
 }
@@ -168,13 +168,13 @@ func (c *cluster) ensureLoadBalancer(ctx context.Context) (err error) {
 	if c.address, err = nullcloud.Call(ctx, c.b.cloud, contract.WaitServiceAddress, c.database()); err != nil {
 		return err
 	}
-	c.lb, err = nullcloud.Call(ctx, c.b.cloud, contract.WaitLoadBalancerActive, contract.LoadBalancerInput{
+	c.lb, err = nullcloud.Call(ctx, c.b.cloud, contract.AWS.WaitLoadBalancerActive, contract.LoadBalancerInput{
 		Account: c.plan.Account, Cluster: c.ref(), Hostname: c.address.Hostname})
 	return err
 }
 
 func (c *cluster) ensureEndpoint(ctx context.Context) error {
-	svc, err := nullcloud.Call(ctx, c.b.cloud, contract.EnsureEndpointService, c.endpoint())
+	svc, err := nullcloud.Call(ctx, c.b.cloud, contract.AWS.EnsureEndpointService, c.endpoint())
 	if err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (c *cluster) ensureEndpoint(ctx context.Context) error {
 }
 
 func (c *cluster) ensureRecords(ctx context.Context) error {
-	if err := call(ctx, c.job, contract.EnsureRecords, c.records()); err != nil {
+	if err := call(ctx, c.job, contract.AWS.EnsureRecords, c.records()); err != nil {
 		return err
 	}
 	c.record("dns-records", v1.Resource{Provider: "aws", Region: c.plan.Account.Region, Type: "Route53::RecordSet", ID: c.host(), State: v1.ResourcePresent})
@@ -206,20 +206,20 @@ func (c *cluster) deleteSteps() []step {
 	return []step{
 		{name: "Inspect", run: c.inspect},
 		remove("DeleteBackupPolicy", true, contract.DeleteBackups),
-		{name: "DeleteDNSRecords", run: func(ctx context.Context) error { return call(ctx, c.job, contract.DeleteRecords, c.records()) }},
-		{name: "DeleteEndpointService", run: func(ctx context.Context) error { return call(ctx, c.job, contract.DeleteEndpointService, c.endpoint()) }},
+		{name: "DeleteDNSRecords", run: func(ctx context.Context) error { return call(ctx, c.job, contract.AWS.DeleteRecords, c.records()) }},
+		{name: "DeleteEndpointService", run: func(ctx context.Context) error { return call(ctx, c.job, contract.AWS.DeleteEndpointService, c.endpoint()) }},
 		remove("DeleteService", true, contract.DeleteService),
 		{name: "WaitLoadBalancerGone", run: func(ctx context.Context) error {
-			return call(ctx, c.job, contract.WaitLoadBalancerGone, contract.LoadBalancerInput{Account: c.plan.Account, Cluster: c.ref(), ServiceNamespace: c.plan.Namespace, VPCID: c.plan.VPCID})
+			return call(ctx, c.job, contract.AWS.WaitLoadBalancerGone, contract.LoadBalancerInput{Account: c.plan.Account, Cluster: c.ref(), ServiceNamespace: c.plan.Namespace, VPCID: c.plan.VPCID})
 		}},
 		remove("DeleteDatabase", true, contract.DeleteDatabase),
 		remove("DeleteNamespace", true, contract.DeleteClusterNamespace),
 		remove("DeleteStorageClasses", false, contract.DeleteStorageClasses),
 		{name: "DeleteWorkerPools", run: func(ctx context.Context) error { return call(ctx, c.job, contract.DeleteWorkerPools, c.pools()) }},
-		{name: "DeleteRole", run: func(ctx context.Context) error { return call(ctx, c.job, contract.DeleteRole, c.aws(c.plan.RoleName)) }},
-		{name: "DeleteKey", run: func(ctx context.Context) error { return call(ctx, c.job, contract.DeleteKey, c.aws(c.plan.KeyAlias)) }},
+		{name: "DeleteRole", run: func(ctx context.Context) error { return call(ctx, c.job, contract.AWS.DeleteIdentity, c.aws(c.plan.RoleName)) }},
+		{name: "DeleteKey", run: func(ctx context.Context) error { return call(ctx, c.job, contract.AWS.DeleteKey, c.aws(c.plan.KeyAlias)) }},
 		{name: "ProveAbsence", run: func(ctx context.Context) error {
-			return call(ctx, c.job, contract.SweepAWS, contract.SweepInput{Account: c.plan.Account, Owner: c.ref()})
+			return call(ctx, c.job, contract.AWS.Sweep, contract.SweepInput{Account: c.plan.Account, Owner: c.ref()})
 		}},
 	}
 }
@@ -232,12 +232,12 @@ func (c *cluster) inspect(ctx context.Context) error {
 	return c.resolve(ctx)
 }
 
-func (c *cluster) aws(name string) contract.AWSResourceInput {
-	return contract.AWSResourceInput{Account: c.plan.Account, Owner: c.ref(), Env: c.plan.Env, Name: name}
+func (c *cluster) aws(name string) contract.CloudResourceInput {
+	return contract.CloudResourceInput{Account: c.plan.Account, Owner: c.ref(), Env: c.plan.Env, Name: name}
 }
 
 func (c *cluster) database() contract.DatabaseInput {
-	return contract.DatabaseInput{Plan: c.plan, ConfigHash: c.hash, KeyARN: c.keyARN, RoleARN: c.roleARN}
+	return contract.DatabaseInput{Plan: c.plan, ConfigHash: c.hash, KeyID: c.keyARN, IdentityID: c.roleARN}
 }
 
 func (c *cluster) pools() contract.WorkerPoolsInput {
@@ -245,7 +245,7 @@ func (c *cluster) pools() contract.WorkerPoolsInput {
 }
 
 func (c *cluster) endpoint() contract.EndpointServiceInput {
-	return contract.EndpointServiceInput{Account: c.plan.Account, Owner: c.ref(), Env: c.plan.Env, LoadBalancerARN: c.lb.ARN, AllowedPrincipals: c.plan.AllowedPrincipals}
+	return contract.EndpointServiceInput{Account: c.plan.Account, Owner: c.ref(), Env: c.plan.Env, LoadBalancerID: c.lb.ID, AllowedPrincipals: c.plan.AllowedPrincipals}
 }
 
 func (c *cluster) host() string { return c.ref().ID8() + "." + c.plan.DNSZoneName }

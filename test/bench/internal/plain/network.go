@@ -64,7 +64,7 @@ func (n *network) preflight(ctx context.Context) error {
 	if err := n.resolve(ctx); err != nil {
 		return err
 	}
-	if err := call(ctx, n.job, contract.VerifyAWSCredentials, n.plan.Account); err != nil {
+	if err := call(ctx, n.job, contract.AWS.VerifyCredentials, n.plan.Account); err != nil {
 		return err
 	}
 	n.publishShoot()
@@ -83,7 +83,7 @@ func (n *network) ensureBinding(ctx context.Context) error {
 }
 
 func (n *network) ensureBucket(ctx context.Context) error {
-	_, err := made(ctx, n.job, "bucket", contract.EnsureBucket, n.aws(n.plan.BucketName))
+	_, err := made(ctx, n.job, "bucket", contract.AWS.EnsureBucket, n.aws(n.plan.BucketName))
 	n.o.Status.Bucket = &v1.NetworkBucketStatus{Name: n.plan.BucketName}
 	return err
 }
@@ -103,19 +103,19 @@ func (n *network) waitShootReady(ctx context.Context) (err error) {
 }
 
 func (n *network) discoverVPC(ctx context.Context) error {
-	vpc, err := nullcloud.Call(ctx, n.b.cloud, contract.DiscoverVPC, contract.DiscoverVPCInput{Account: n.plan.Account, TechnicalID: n.shoot.TechnicalID})
+	vpc, err := nullcloud.Call(ctx, n.b.cloud, contract.AWS.DiscoverVPC, contract.DiscoverVPCInput{Account: n.plan.Account, TechnicalID: n.shoot.TechnicalID})
 	n.o.Status.VPC = &v1.NetworkVPCStatus{ID: vpc.ID, CIDR: vpc.CIDR, RouteTableIDs: vpc.RouteTableIDs, Zones: vpc.Zones}
 	return err
 }
 
 func (n *network) ensureOIDC(ctx context.Context) error {
-	r, err := made(ctx, n.job, "oidc-provider", contract.EnsureOIDCProvider, n.oidc())
+	r, err := made(ctx, n.job, "oidc-provider", contract.AWS.EnsureIssuer, n.oidc())
 	n.o.Status.OIDC = &v1.NetworkOIDCStatus{Issuer: n.shoot.Issuer, ProviderARN: r.ID}
 	return err
 }
 
 func (n *network) ensureDNSZone(ctx context.Context) error {
-	zone, err := nullcloud.Call(ctx, n.b.cloud, contract.EnsureHostedZone, n.zone())
+	zone, err := nullcloud.Call(ctx, n.b.cloud, contract.AWS.EnsureZone, n.zone())
 	if err != nil {
 		return err
 	}
@@ -151,16 +151,16 @@ func (n *network) deleteSteps() []step {
 		one("WaitUnused", false, n.waitUnused),
 		one("Inspect", false, n.resolve),
 		one("CleanShoot", true, func(ctx context.Context) error { return call(ctx, n.job, contract.CleanShoot, n.shootInput()) }),
-		one("DeleteDNSZone", false, func(ctx context.Context) error { return call(ctx, n.job, contract.DeleteHostedZone, n.zone()) }),
+		one("DeleteDNSZone", false, func(ctx context.Context) error { return call(ctx, n.job, contract.AWS.DeleteZone, n.zone()) }),
 		one("DeleteShoot", false, func(ctx context.Context) error { return call(ctx, n.job, contract.DeleteShoot, n.shootInput()) }),
 		one("WaitShootGone", true, func(ctx context.Context) error { return call(ctx, n.job, contract.WaitShootGone, n.shootInput()) }),
-		one("DeleteOIDC", false, func(ctx context.Context) error { return call(ctx, n.job, contract.DeleteOIDCProvider, n.oidc()) }),
+		one("DeleteOIDC", false, func(ctx context.Context) error { return call(ctx, n.job, contract.AWS.DeleteIssuer, n.oidc()) }),
 		one("DeleteBucket", false, func(ctx context.Context) error {
-			return call(ctx, n.job, contract.DeleteBucket, contract.DeleteBucketInput{AWSResourceInput: n.aws(n.plan.BucketName), Retain: n.plan.RetainBucket})
+			return call(ctx, n.job, contract.AWS.DeleteBucket, contract.DeleteBucketInput{CloudResourceInput: n.aws(n.plan.BucketName), Retain: n.plan.RetainBucket})
 		}),
 		one("DeleteBinding", false, func(ctx context.Context) error { return call(ctx, n.job, contract.DeleteBinding, n.plan) }),
 		one("ProveAbsence", false, func(ctx context.Context) error {
-			return call(ctx, n.job, contract.SweepAWS, contract.SweepInput{Account: n.plan.Account, Owner: n.ref()})
+			return call(ctx, n.job, contract.AWS.Sweep, contract.SweepInput{Account: n.plan.Account, Owner: n.ref()})
 		}),
 	}
 }
@@ -179,20 +179,20 @@ func (n *network) waitUnused(ctx context.Context) error {
 	return nil
 }
 
-func (n *network) aws(name string) contract.AWSResourceInput {
-	return contract.AWSResourceInput{Account: n.plan.Account, Owner: n.ref(), Env: n.plan.Env, Name: name}
+func (n *network) aws(name string) contract.CloudResourceInput {
+	return contract.CloudResourceInput{Account: n.plan.Account, Owner: n.ref(), Env: n.plan.Env, Name: name}
 }
 
 func (n *network) shootInput() contract.ShootInput {
 	return contract.ShootInput{Object: n.ref(), Owner: n.ref(), Shoot: n.plan.Shoot}
 }
 
-func (n *network) oidc() contract.OIDCProviderInput {
-	return contract.OIDCProviderInput{Account: n.plan.Account, Owner: n.ref(), Env: n.plan.Env, IssuerURL: n.shoot.Issuer}
+func (n *network) oidc() contract.IssuerInput {
+	return contract.IssuerInput{Account: n.plan.Account, Owner: n.ref(), Env: n.plan.Env, IssuerURL: n.shoot.Issuer}
 }
 
-func (n *network) zone() contract.HostedZoneInput {
-	in := contract.HostedZoneInput{AWSResourceInput: n.aws(n.plan.DNSZoneName), Visibility: n.plan.DNSVisibility}
+func (n *network) zone() contract.ZoneInput {
+	in := contract.ZoneInput{CloudResourceInput: n.aws(n.plan.DNSZoneName), Visibility: n.plan.DNSVisibility}
 	if n.o.Status.VPC != nil {
 		in.VPCID = n.o.Status.VPC.ID
 	}
