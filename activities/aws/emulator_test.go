@@ -178,7 +178,7 @@ func TestEmulatorOIDCAndRole(t *testing.T) {
 
 	in := contract.IdentityInput{
 		CloudResourceInput: e.named("ic-" + e.owner.ID8() + "-db"),
-		IssuerID:  provider.Resource.ID, Issuer: issuer,
+		IssuerID:           provider.Resource.ID, Issuer: issuer,
 		Subjects: []string{"system:serviceaccount:tidb:b", "system:serviceaccount:tidb:a"},
 		Bucket:   "bucket", Prefix: "clusters/x", KeyID: "arn:aws:kms:us-west-2:123456789012:key/x",
 	}

@@ -35,11 +35,9 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 func indexes() map[string]client.IndexerFunc {
 	return map[string]client.IndexerFunc{
 		indexReference: func(o client.Object) (keys []string) {
-			for kind := range userKinds {
-				for _, name := range refersTo(kind, o) {
-					if key := kind + "/" + name; name != "" && !slices.Contains(keys, key) {
-						keys = append(keys, key)
-					}
+			for _, of := range References(o) {
+				if key := of.Kind + "/" + of.Name; !slices.Contains(keys, key) {
+					keys = append(keys, key)
 				}
 			}
 			return keys

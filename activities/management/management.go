@@ -77,36 +77,20 @@ func Kinds() []client.Object {
 }
 
 func newObject(kind string) (v1.Object, error) {
-	switch kind {
-	case v1.KindProviderType:
-		return &v1.ProviderType{}, nil
-	case v1.KindProvider:
-		return &v1.Provider{}, nil
-	case v1.KindNetwork:
-		return &v1.Network{}, nil
-	case v1.KindCluster:
-		return &v1.Cluster{}, nil
+	k, known := v1.KindOf(kind)
+	if !known || !k.HasWorkflow {
+		return nil, faults.New(faults.Invalid, "UnknownKind", kind, "this worker does not know the kind").
+			WithHint(faults.OwnerOperator, "deploy a worker that knows it")
 	}
-	return nil, faults.New(faults.Invalid, "UnknownKind", kind, "this worker does not know the kind").
-		WithHint(faults.OwnerOperator, "deploy a worker that knows it")
+	return k.New(), nil
 }
 
 func newList(kind string) (client.ObjectList, error) {
-	switch kind {
-	case v1.KindProviderType:
-		return &v1.ProviderTypeList{}, nil
-	case v1.KindProvider:
-		return &v1.ProviderList{}, nil
-	case v1.KindNetwork:
-		return &v1.NetworkList{}, nil
-	case v1.KindCluster:
-		return &v1.ClusterList{}, nil
-	case v1.KindNetworkPeer:
-		return &v1.NetworkPeerList{}, nil
-	case v1.KindTiCDC:
-		return &v1.TiCDCList{}, nil
+	k, known := v1.KindOf(kind)
+	if !known {
+		return nil, faults.New(faults.Invalid, "UnknownKind", kind, "this worker does not know the kind")
 	}
-	return nil, faults.New(faults.Invalid, "UnknownKind", kind, "this worker does not know the kind")
+	return k.NewList(), nil
 }
 
 // get reads an object of ours; absent is a Gone fault.

@@ -302,7 +302,7 @@ func TestClusterWaitsForWhatBlocksItsDeletion(t *testing.T) {
 			blocking = append(blocking, string(activity))
 		}
 	}
-	require.Equal(t, blocking, userKinds[v1.KindCluster])
+	require.Equal(t, blocking, v1.KeptBy(v1.KindCluster))
 }
 
 func TestWaitUnusedTellsWhoUsesIt(t *testing.T) {

@@ -285,21 +285,11 @@ func missing(from, to client.Object, name string) error {
 // referenceOf is the field by which one object refers to another, and the
 // latter's kind; "" when something is in between.
 func referenceOf(from, to client.Object) (path, kind string) {
-	switch from.(type) {
-	case *v1.Provider:
-		switch to.(type) {
-		case *v1.ProviderType:
-			return "spec.type", v1.KindProviderType
-		case *v1.Account:
-			return "spec.account", v1.KindAccount
-		}
-	case *v1.Network:
-		if _, ok := to.(*v1.Provider); ok {
-			return "spec.provider", v1.KindProvider
-		}
-	case *v1.Cluster:
-		if _, ok := to.(*v1.Network); ok {
-			return "spec.network", v1.KindNetwork
+	k, _ := v1.KindOfObject(from)
+	other, _ := v1.KindOfObject(to)
+	for _, r := range k.References {
+		if r.Kind == other.Name {
+			return r.Field, r.Kind
 		}
 	}
 	return "", ""

@@ -117,7 +117,7 @@ func (a *Activities) cachedUsers(ctx context.Context, ref contract.ObjectRef) ([
 func listUsers(ctx context.Context, r client.Reader, ref contract.ObjectRef, options ...client.ListOption) ([]string, error) {
 	options = append(slices.Clip(options), client.InNamespace(ref.Namespace))
 	var users []string
-	for _, kind := range userKinds[ref.Kind] {
+	for _, kind := range v1.KeptBy(ref.Kind) {
 		list, err := newList(kind)
 		if err != nil {
 			return nil, err
@@ -139,59 +139,30 @@ func listUsers(ctx context.Context, r client.Reader, ref contract.ObjectRef, opt
 	return users, nil
 }
 
-// userKinds are the kinds whose objects refer to a kind and keep it from being
-// deleted. The webhooks warn of the same ones.
-var userKinds = map[string][]string{
-	v1.KindProviderType: {v1.KindProvider},
-	v1.KindProvider:     {v1.KindNetwork},
-	v1.KindNetwork:      {v1.KindCluster, v1.KindNetworkPeer, v1.KindTiCDC},
-	v1.KindCluster:      {v1.KindTiCDC},
-	kindSecret:          {v1.KindProvider}, // see CredentialsHold
-}
-
 // References are the keys of what makes an object a user of others, for the
 // Hub of this package's activities.
 func References(o client.Object) (keys []wake.Key) {
-	for kind := range userKinds {
-		for _, name := range refersTo(kind, o) {
-			keys = append(keys, wake.Key{Kind: kind, Namespace: o.GetNamespace(), Name: name, Users: true})
+	k, ours := v1.KindOfObject(o)
+	if !ours {
+		return nil
+	}
+	for _, r := range k.References {
+		if name := r.Name(o.(v1.Object)); r.Keeps && name != "" {
+			keys = append(keys, wake.Key{Kind: r.Kind, Namespace: o.GetNamespace(), Name: name, Users: true})
 		}
 	}
 	return keys
 }
 
-// refersTo are the names of objects of a kind in the references that make an
-// object a user of them.
+// refersTo are the names of objects of a kind that an object keeps from being
+// deleted.
 func refersTo(kind string, o runtime.Object) []string {
-	switch o := o.(type) {
-	case *v1.Provider:
-		switch ref := o.Spec.Credentials.SecretRef; {
-		case kind == v1.KindProviderType:
-			return []string{string(o.Spec.Type)}
-		case kind == kindSecret && ref != nil:
-			return []string{ref.Name}
-		}
-	case *v1.Network:
-		if kind == v1.KindProvider {
-			return []string{string(o.Spec.Provider)}
-		}
-	case *v1.Cluster:
-		if kind == v1.KindNetwork {
-			return []string{string(o.Spec.Network)}
-		}
-	case *v1.NetworkPeer:
-		if kind == v1.KindNetwork {
-			return []string{string(o.Spec.Source), o.Spec.Target}
-		}
-	case *v1.TiCDC:
-		switch kind {
-		case v1.KindNetwork:
-			return []string{string(o.Spec.Network)}
-		case v1.KindCluster:
-			return []string{string(o.Spec.Upstream.ClusterName), o.Spec.Downstream.ClusterName}
-		}
+	own, ours := o.(v1.Object)
+	if !ours {
+		return nil
 	}
-	return nil
+	k, _ := v1.KindOfObject(own)
+	return k.Names(own, kind)
 }
 
 // tellUsers keeps the conditions DeletionBlocked and InUse; without users they

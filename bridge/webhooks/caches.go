@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -184,8 +183,11 @@ func (c *Caches) Watch(cfg *rest.Config, httpClient *http.Client, scheme *runtim
 	return nil
 }
 
-// plural is the name of a kind in URLs; all of ours end in s.
-func plural(kind string) string { return strings.ToLower(kind) + "s" }
+// plural is the name of a kind in URLs.
+func plural(kind string) string {
+	k, _ := v1.KindOf(kind)
+	return k.Plural
+}
 
 // slim drops what no rule reads, which is more than half of an object.
 func slim(item any) (any, error) {

@@ -101,13 +101,7 @@ func Validating(t Target) *admissionregistrationv1.ValidatingWebhookConfiguratio
 }
 
 // warnsOfDeletion reports whether something can refer to a kind.
-func warnsOfDeletion(kind string) bool {
-	switch kind {
-	case v1.KindAccount, v1.KindProviderType, v1.KindProvider, v1.KindNetwork, v1.KindCluster, v1.KindBackup:
-		return true
-	}
-	return false
-}
+func warnsOfDeletion(kind string) bool { return len(v1.KeptBy(kind)) > 0 }
 
 func writes(kind string) []admissionregistrationv1.RuleWithOperations {
 	return rule(kind, admissionregistrationv1.Create, admissionregistrationv1.Update)

@@ -23,12 +23,12 @@ func MutatePath(kind string) string { return mutatePrefix + strings.ToLower(kind
 // ValidatePath is where a kind is judged.
 func ValidatePath(kind string) string { return validatePrefix + strings.ToLower(kind) }
 
-// Kinds that have webhooks.
-func Kinds() []string {
-	return []string{
-		v1.KindAccount, v1.KindProviderType, v1.KindProvider, v1.KindNetworkPeer, v1.KindImport,
-		v1.KindNetwork, v1.KindCluster, v1.KindBackup, v1.KindRestore, v1.KindTiCDC,
+// Kinds that have webhooks: all.
+func Kinds() (names []string) {
+	for _, k := range v1.Kinds() {
+		names = append(names, k.Name)
 	}
+	return names
 }
 
 // Server is where webhooks are registered: controller-runtime's.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 )
 
 // completeTimeout bounds what the shell waits for.
@@ -45,7 +47,7 @@ func (g *globals) completeNames(ctx context.Context, asked string) []string {
 	return r.names(ctx, k)
 }
 
-func (r *reader) names(ctx context.Context, k kind) []string {
+func (r *reader) names(ctx context.Context, k v1.Kind) []string {
 	objs, err := r.list(ctx, k)
 	if err != nil {
 		return nil // completion has nowhere to say it

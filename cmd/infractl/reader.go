@@ -50,7 +50,7 @@ func newReader(cfg *rest.Config, namespace string) (*reader, error) {
 	return &reader{client: c, namespace: namespace}, nil
 }
 
-func (r *reader) get(ctx context.Context, k kind, name string) (object, error) {
+func (r *reader) get(ctx context.Context, k v1.Kind, name string) (object, error) {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(v1.GroupVersion.WithKind(k.Name))
 	if err := r.client.Get(ctx, types.NamespacedName{Namespace: r.namespace, Name: name}, u); err != nil {
@@ -62,7 +62,7 @@ func (r *reader) get(ctx context.Context, k kind, name string) (object, error) {
 	return toObject(u)
 }
 
-func (r *reader) list(ctx context.Context, k kind) ([]object, error) {
+func (r *reader) list(ctx context.Context, k v1.Kind) ([]object, error) {
 	l := &unstructured.UnstructuredList{}
 	l.SetGroupVersionKind(v1.GroupVersion.WithKind(k.Name + "List"))
 	if err := r.client.List(ctx, l, client.InNamespace(r.namespace)); err != nil {
@@ -112,7 +112,7 @@ func toObject(u *unstructured.Unstructured) (object, error) {
 	return o, nil
 }
 
-func explain(k kind, err error) error {
+func explain(k v1.Kind, err error) error {
 	if meta.IsNoMatchError(err) {
 		return fmt.Errorf("this cluster does not know the kind %s: are the CRDs installed, and is it the right context? (%w)", k.Name, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/tools/clientcmd"
 
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/internal/runtime"
 )
 
@@ -99,10 +100,10 @@ func splitTarget(args []string) (kind, name string, err error) {
 }
 
 // oneTarget is splitTarget for commands that need a name.
-func oneTarget(args []string) (kind, string, error) {
+func oneTarget(args []string) (v1.Kind, string, error) {
 	word, name, err := splitTarget(args)
 	if err != nil {
-		return kind{}, "", err
+		return v1.Kind{}, "", err
 	}
 	k, err := parseKind(word)
 	if err == nil && name == "" {

@@ -76,7 +76,7 @@ func newVerb(g *globals, verb string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if !k.Operated {
+			if !k.HasWorkflow {
 				return fmt.Errorf("kind %s has no operations, so there is nothing to %s", k.Name, verb)
 			}
 			r, err := g.open()
