@@ -5,9 +5,8 @@ import (
 	"iter"
 	"slices"
 
-	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
-
 	"github.com/tidbcloud/infra-orchestrator/admission"
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/plan"
 	"github.com/tidbcloud/infra-orchestrator/plan/exclusion"
 )
@@ -66,8 +65,22 @@ func (c *Caches) running(cluster *v1.Cluster) []exclusion.Running {
 		Imports:  c.imports.by(byCluster, ns, name),
 		Backups:  c.backups.by(byCluster, ns, name),
 		Restores: c.restores.by(byCluster, ns, name),
+		Readers:  c.readers(ns, name),
 		TiCDCs:   c.ticdcs.by(byCluster, ns, name),
 	})
+}
+
+// readers are the Restores into other Clusters that read a Cluster's backups.
+func (c *Caches) readers(namespace, cluster string) iter.Seq[*v1.Restore] {
+	return func(yield func(*v1.Restore) bool) {
+		for backup := range c.backups.by(byCluster, namespace, cluster) {
+			for r := range c.restores.by(byBackup, namespace, backup.Name) {
+				if string(r.Spec.ClusterName) != cluster && !yield(r) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func (c *Caches) networkFacts(ctx context.Context, old, n *v1.Network, o plan.Options) (f admission.NetworkFacts, err error) {

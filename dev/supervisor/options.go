@@ -32,6 +32,9 @@ type Options struct {
 	Speed float64
 	// Ports by name (see PortNames); what is not named gets a free one.
 	Ports map[string]int
+	// BalancerPeriod is the time between two sweeps over all Balancers; zero for
+	// the bridge's own default.
+	BalancerPeriod time.Duration
 	// TemporalConfig is dynamic configuration of the Temporal server, KEY=JSON.
 	TemporalConfig []string
 	// NoSamples applies no samples. NoProduct starts neither bridge nor worker.

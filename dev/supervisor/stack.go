@@ -134,9 +134,11 @@ func (s *Stack) startBridge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.startProduct(ctx, processBridge, processBridge, "--webhook-bind-address", webhooks, "--webhook-url", "https://"+webhooks,
-		// As all else here, quicker than in production, where it is 15 s.
-		"--balancer-period", "2s")
+	flags := []string{"--webhook-bind-address", webhooks, "--webhook-url", "https://" + webhooks}
+	if s.opts.BalancerPeriod > 0 {
+		flags = append(flags, "--balancer-period", s.opts.BalancerPeriod.String())
+	}
+	return s.startProduct(ctx, processBridge, processBridge, flags...)
 }
 
 // startWorker runs a worker for the task queues of its Deployment.

@@ -32,7 +32,7 @@ func run(m *testing.M) int {
 		return 1
 	}
 	begin := time.Now()
-	if world, err = stack.Start(ctx, dir); err != nil {
+	if world, err = stack.Start(ctx, dir, "--balancer-period", "2s"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		_ = stack.PrintTail(dir + "/devstack.log")
 		return 1

@@ -37,7 +37,7 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	if world, err = stack.Start(ctx, dir); err != nil {
+	if world, err = stack.Start(ctx, dir, "--balancer-period", "2s"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		_ = stack.PrintTail(filepath.Join(dir, "devstack.log"))
 		return 1

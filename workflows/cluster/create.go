@@ -192,7 +192,12 @@ func (c *cluster) ensureBackupPolicy(ctx workflow.Context) error {
 }
 
 func (c *cluster) publish(ctx workflow.Context) error {
-	operation.SetCondition(ctx, v1.ConditionEndpointsReady, true, "Ready", "load balancer, endpoint service and DNS records exist")
+	parts := []operation.Part{
+		{Name: "load balancer", Step: "EnsureLoadBalancer"},
+		{Name: "endpoint service", Step: "EnsureEndpointService", Absent: !c.plan.Private},
+		{Name: "DNS records", Step: "EnsureDNSRecords", Absent: c.plan.DNSZoneID == ""},
+	}
+	operation.SetExist(ctx, v1.ConditionEndpointsReady, parts...)
 	return nil
 }
 

@@ -124,7 +124,6 @@ func (n *network) ensureDNSZone(ctx workflow.Context) error {
 		return err
 	}
 	operation.Record(ctx, keyZone, zone.Resource)
-	operation.SetCondition(ctx, v1.ConditionCloudResourcesReady, true, "Ready", "bucket, OIDC provider and DNS zone exist")
 	return operation.Publish(ctx, "dnsZone", v1.NetworkDNSZoneStatus{ID: zone.ID, Name: zone.Name, NameServers: zone.NameServers})
 }
 
@@ -146,6 +145,10 @@ func (n *network) bootstrapShoot(ctx workflow.Context) error {
 }
 
 func (n *network) publish(ctx workflow.Context) error {
+	operation.SetExist(ctx, v1.ConditionCloudResourcesReady,
+		operation.Part{Name: "bucket", Step: "EnsureBucket"},
+		operation.Part{Name: "OIDC provider", Step: "EnsureOIDC"},
+		operation.Part{Name: "DNS zone", Step: "EnsureDNSZone", Absent: n.plan.DNSZoneName == ""})
 	operation.SetCondition(ctx, v1.ConditionAwake, true, "Awake", "the Shoot runs")
 	return n.publishShoot(ctx, n.shoot)
 }

@@ -47,6 +47,7 @@ kills processes and makes systems unreachable: curl it for its documentation.`,
 	fs.StringVar(&o.Venv, "cache", "", "`folder` for the AWS emulator's Python packages (default ROOT/.cache/moto)")
 	fs.Float64Var(&o.Speed, "speed", 1, "how much faster than usual simulated things happen; at 1 a Shoot takes about 10 s, a database about 5 s")
 	fs.StringToIntVar(&o.Ports, "ports", nil, "fixed ports, `NAME=PORT,…`; names: "+strings.Join(supervisor.PortNames(), ", "))
+	fs.DurationVar(&o.BalancerPeriod, "balancer-period", 0, "time between two sweeps over all Balancers; 0 is the bridge's default. Each is a line in the Temporal UI's list of workflows")
 	fs.StringArrayVar(&o.TemporalConfig, "temporal-config", nil, "dynamic configuration of the Temporal server, `KEY=JSON`; may be repeated")
 	fs.BoolVar(&o.NoSamples, "no-samples", false, "apply no samples")
 	fs.BoolVar(&o.NoProduct, "no-product", false, "start neither bridge nor worker; needs --no-samples")
