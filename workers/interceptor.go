@@ -3,6 +3,7 @@ package workers
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -54,7 +55,9 @@ func (i *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAc
 		})
 		defer stop()
 	}
+	answered := i.tellSlow(ctx, info)
 	out, err := i.Next.ExecuteActivity(ctx, in)
+	answered()
 	if lost := lostIn(ctx); err != nil && lost != nil {
 		i.metrics.observe(info.ActivityType.Name, lost, time.Since(start))
 		return nil, faults.ToTemporal(lost) // another attempt speaks for the step now
@@ -79,6 +82,42 @@ func used(ctx context.Context, err error) error {
 // tellTimeout bounds a telling: the outcome of a call must not be lost because
 // an API server that is only to show it does not answer.
 const tellTimeout = 5 * time.Second
+
+// slowAfter is when a call that should be quick is told of.
+const slowAfter = 5 * time.Second
+
+// tellSlow shows on the object that a quick activity has not ended for a while:
+// its step may be too young to have been told by the operation, and then status
+// shows the one before it. Whatever is quick costs a timer. Call answered once
+// it has ended.
+func (i *inbound) tellSlow(ctx context.Context, info activity.Info) (answered func()) {
+	caller, ok := lifecycle.CallerOf(ctx)
+	name := info.ActivityType.Name
+	switch {
+	case i.teller == nil || !ok || info.IsLocalActivity || contract.IsWaits(info.TaskQueue):
+		return func() {}
+	case name == contract.AcquireLease.Name, strings.HasPrefix(name, "management."):
+		// The one says itself what it waits for; the others wait for the API server
+		// that this would be written to.
+		return func() {}
+	}
+	say := func(sentence string) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
+		defer cancel()
+		i.teller.Tell(ctx, caller.Object, sentence)
+	}
+	told := make(chan struct{})
+	timer := time.AfterFunc(slowAfter, func() {
+		defer close(told)
+		say(fmt.Sprintf("step %s: %s has not answered for %s", caller.Step, name, slowAfter))
+	})
+	return func() {
+		if !timer.Stop() {
+			<-told // in this order
+			say("")
+		}
+	}
+}
 
 // tell shows on the object that a quick activity is tried again, and why: its
 // step may be too young to have been told by the operation.

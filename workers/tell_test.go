@@ -53,3 +53,34 @@ func TestATellingIsBounded(t *testing.T) {
 		})
 	}
 }
+
+// sayings notes what is told.
+type sayings struct{ all []string }
+
+func (s *sayings) Tell(_ context.Context, _ contract.ObjectRef, sentence string) {
+	s.all = append(s.all, sentence)
+}
+
+// A call that hangs is told of within seconds, with its step, as status may show
+// the step before it until then; one that is quick is not.
+func TestACallThatHangsIsTold(t *testing.T) {
+	payload, err := converter.GetDefaultDataConverter().ToPayload(lifecycle.Caller{Step: "EnsureBucket", Object: contract.ObjectRef{Kind: "Network", Namespace: "infra", Name: "n1"}})
+	require.NoError(t, err)
+	info := activity.Info{TaskQueue: contract.QueueInfra, Attempt: 1, ActivityType: activity.Type{Name: contract.AWS.EnsureBucket.Name}}
+	for took, want := range map[time.Duration][]string{
+		4 * time.Second:  nil,
+		37 * time.Second: {"step EnsureBucket: aws.EnsureBucket has not answered for 5s", ""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, err := lifecycle.Propagator().Extract(t.Context(), header{payload})
+			require.NoError(t, err)
+			var said sayings
+			answered := (&inbound{teller: &said}).tellSlow(ctx, info)
+			time.Sleep(took)
+			answered()
+			require.Equal(t, want, said.all)
+			time.Sleep(time.Minute)
+			require.Equal(t, want, said.all)
+		})
+	}
+}

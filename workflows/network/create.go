@@ -18,7 +18,8 @@ func CreateNetwork(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, 
 }
 
 // UpdateNetwork makes a Network again. Every step is an Ensure, so an
-// unchanged spec changes nothing, and what has drifted is put right.
+// unchanged spec changes nothing, and what has drifted is put right; but of a
+// Shoot that exists the spec is left as it is.
 func UpdateNetwork(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, error) {
 	return operation.Run(ctx, in, newNetwork(in).ensureSteps()...)
 }
