@@ -25,9 +25,11 @@ const (
 	// ownerWait owns status.operation.waitingFor and nothing else, so that
 	// whatever waits can write it without knowing of other waits.
 	ownerWait = client.FieldOwner("infra-provider-wait")
-	// ownerUnused owns the conditions DeletionBlocked and InUse: WaitUnused is
-	// their only writer.
+	// ownerUnused owns the condition DeletionBlocked: WaitUnused is its only
+	// writer.
 	ownerUnused = client.FieldOwner("infra-provider-unused")
+	// ownerUsage owns the condition InUse, see Usage.
+	ownerUsage = client.FieldOwner("infra-provider-usage")
 )
 
 // Activities implements the contract's management activities.

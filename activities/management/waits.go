@@ -165,8 +165,8 @@ func refersTo(kind string, o runtime.Object) []string {
 	return k.Names(own, kind)
 }
 
-// tellUsers keeps the conditions DeletionBlocked and InUse; without users they
-// are taken away. It owns nothing else.
+// tellUsers keeps the condition DeletionBlocked; without users it is taken
+// away. It owns nothing else.
 func (a *Activities) tellUsers(ctx context.Context, ref contract.ObjectRef, users []string) error {
 	o, err := newObject(ref.Kind)
 	if err != nil {
@@ -179,30 +179,18 @@ func (a *Activities) tellUsers(ctx context.Context, ref contract.ObjectRef, user
 		return nil
 	}
 	status := map[string]any{}
-	if conditions := userConditions(o, ref.Kind, users); len(conditions) > 0 {
-		status["conditions"] = conditions
+	if len(users) > 0 {
+		status["conditions"] = []metav1.Condition{blocked(o, users)}
 	}
 	return a.applyStatus(ctx, ref, string(o.GetUID()), ownerUnused, status, nil)
 }
 
-func userConditions(o v1.Object, kind string, users []string) (out []metav1.Condition) {
-	if len(users) == 0 {
-		return nil
+// blocked is the condition DeletionBlocked.
+func blocked(o v1.Object, users []string) metav1.Condition {
+	c := metav1.Condition{Type: v1.ConditionDeletionBlocked, Status: metav1.ConditionTrue, Reason: "InUse",
+		Message: "waits until these are deleted: " + wait.Missing(users, 10), ObservedGeneration: o.GetGeneration(), LastTransitionTime: metav1.Now()}
+	if was := meta.FindStatusCondition(o.Common().Conditions, c.Type); was != nil && was.Status == c.Status {
+		c.LastTransitionTime = was.LastTransitionTime
 	}
-	names := wait.Missing(users, 10)
-	add := func(kind, reason, message string) {
-		c := metav1.Condition{
-			Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: message,
-			ObservedGeneration: o.GetGeneration(), LastTransitionTime: metav1.Now(),
-		}
-		if was := meta.FindStatusCondition(o.Common().Conditions, kind); was != nil && was.Status == c.Status {
-			c.LastTransitionTime = was.LastTransitionTime
-		}
-		out = append(out, c)
-	}
-	add(v1.ConditionDeletionBlocked, "InUse", "waits until these are deleted: "+names)
-	if kind == v1.KindProvider || kind == v1.KindProviderType {
-		add(v1.ConditionInUse, "Referenced", "used by "+names)
-	}
-	return out
+	return c
 }

@@ -60,6 +60,9 @@ func newSystems(o *options, cfg runtime.Config) (*systems, error) {
 	if err := s.connectGarden(o, cfg); err != nil {
 		return nil, err
 	}
+	if err := (&management.Usage{Activities: s.management}).Setup(s.manager); err != nil {
+		return nil, fmt.Errorf("management cluster: %w", err)
+	}
 	if err := (&management.CredentialsHold{Activities: s.management}).Setup(s.manager); err != nil {
 		return nil, fmt.Errorf("management cluster: %w", err)
 	}
