@@ -1,5 +1,6 @@
-// Package samples checks the sample documents of the config-service; those of
-// deploy/samples/aws are checked by package plan, which plans them.
+// Package samples checks the sample documents of the config-service, and what
+// all folders must keep; what deploy/samples/aws says is checked by package plan,
+// which plans it.
 package samples
 
 import (
@@ -11,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/configservice"
@@ -71,4 +73,42 @@ func TestClusterConfigsPinTheirVersion(t *testing.T) {
 			require.True(t, strings.Contains(image, ":") && !strings.HasSuffix(image, ":latest"), "%s: %q is not pinned", file, image)
 		}
 	}
+}
+
+// Samples are for an installed system. Whoever deletes a folder of them must
+// not delete the namespace, in which the roles of the workers live: without
+// those no deletion ends, and nobody can give them back in a namespace that is
+// being deleted.
+func TestNoSampleTakesTheNamespaceAway(t *testing.T) {
+	raw, err := os.ReadFile("../kustomize/namespace.yaml")
+	require.NoError(t, err)
+	installed, err := crdtest.Decode(raw)
+	require.NoError(t, err)
+	files, err := filepath.Glob("*/*.yaml")
+	require.NoError(t, err)
+	objects := 0
+	for _, file := range files {
+		if filepath.Dir(file) == "config-service" { // documents, not objects
+			continue
+		}
+		raw, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, document := range strings.Split(string(raw), "\n---\n") {
+			o, err := crdtest.Decode([]byte(document))
+			require.NoError(t, err, file)
+			if o["kind"] == "Namespace" {
+				require.NotEqual(t, field(t, installed, "metadata", "name"), field(t, o, "metadata", "name"), file)
+			}
+			objects++
+		}
+	}
+	require.Greater(t, objects, 10)
+}
+
+func field(t *testing.T, o map[string]any, path ...string) string {
+	t.Helper()
+	value, found, err := unstructured.NestedString(o, path...)
+	require.NoError(t, err)
+	require.True(t, found)
+	return value
 }

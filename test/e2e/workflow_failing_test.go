@@ -25,7 +25,7 @@ func TestMissingSearchAttribute(t *testing.T) {
 	samples, err := stack.MarkedSamples(marker)
 	require.NoError(t, err)
 	for _, o := range samples {
-		if kind := o.GetKind(); kind == "Namespace" || kind == v1.KindProviderType {
+		if o.GetKind() == v1.KindProviderType {
 			require.NoError(t, world.Apply(ctx, o))
 		}
 	}

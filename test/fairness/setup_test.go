@@ -22,7 +22,7 @@ func (l *lab) providers(ctx context.Context) {
 	require.NoError(l.t, err)
 	for _, o := range samples {
 		switch o.GetKind() {
-		case "Namespace", "ProviderType":
+		case "ProviderType":
 			require.NoError(l.t, l.Apply(ctx, o))
 		case "Account":
 			l.set(o, int64(crowd+10), "spec", "quotas", "networks")

@@ -42,12 +42,7 @@ func run(m *testing.M) int {
 		_ = stack.PrintTail(filepath.Join(dir, "devstack.log"))
 		return 1
 	}
-	code := 1
-	if err = rightsOutlive(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	} else {
-		code = m.Run()
-	}
+	code := m.Run()
 	if err := world.Stop(); err != nil {
 		fmt.Fprintln(os.Stderr, "devstack:", err)
 		code = 1
@@ -84,7 +79,7 @@ func rightsOutlive(ctx context.Context) error {
 			if ref, ok := u.Object["roleRef"].(map[string]any); ok {
 				ref["kind"], ref["name"] = "ClusterRole", fmt.Sprint("outlives-", ref["name"])
 			}
-			if err := world.Kube.Create(ctx, u); err != nil {
+			if err := world.Apply(ctx, u); err != nil {
 				return fmt.Errorf("%s %s: %w", u.GetKind(), u.GetName(), err)
 			}
 		}
@@ -102,9 +97,10 @@ func ours() []v1.Object {
 	}
 }
 
-// create applies the samples.
+// create applies the samples, to a namespace that a test before may have deleted.
 func create(ctx context.Context, t *testing.T) {
 	t.Helper()
+	require.NoError(t, world.EnsureNamespace(ctx, namespace))
 	samples, err := stack.Samples()
 	require.NoError(t, err)
 	require.NoError(t, world.Apply(ctx, samples...))

@@ -20,8 +20,9 @@ import (
 )
 
 // TestFolder deletes the samples by the one command that everybody tries, with
-// a creation under way: it deletes the namespace first, then the credentials,
-// then what needs them.
+// a creation under way: the credentials go before what needs them. The product
+// has the roles that ship, in the namespace of the objects, which is not part of
+// the folder: with it the roles would go first, and no deletion would ever end.
 func TestFolder(t *testing.T) {
 	ctx := within(t, 8*time.Minute)
 	create(ctx, t)
@@ -37,6 +38,9 @@ func TestFolder(t *testing.T) {
 	})
 	kubectl(ctx, t, "delete", "--timeout=6m", "-f", filepath.Join(stack.Root(), "deploy", "samples", "aws"))
 	nothingLeft(ctx, t)
+	ns := &corev1.Namespace{}
+	require.NoError(t, world.Kube.Get(ctx, client.ObjectKey{Name: namespace}, ns))
+	require.Equal(t, corev1.NamespaceActive, ns.Status.Phase, "the product's roles live in it")
 }
 
 // TestNamespace restores everything out of a backup, in the order of Velero,
@@ -44,6 +48,7 @@ func TestFolder(t *testing.T) {
 func TestNamespace(t *testing.T) {
 	ctx := within(t, 14*time.Minute)
 	create(ctx, t)
+	require.NoError(t, rightsOutlive(ctx))
 	ready(ctx, t)
 	before := inventory(ctx, t)
 	for _, withStatus := range []bool{false, true} {

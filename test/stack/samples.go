@@ -73,6 +73,16 @@ func MarkedSamples(marker string) ([]*unstructured.Unstructured, error) {
 	return all, nil
 }
 
+// EnsureNamespace makes a namespace, which samples need: they are for an
+// installed system, so they do not bring it.
+func (s *Stack) EnsureNamespace(ctx context.Context, name string) error {
+	u := &unstructured.Unstructured{}
+	u.SetAPIVersion("v1")
+	u.SetKind("Namespace")
+	u.SetName(name)
+	return s.Apply(ctx, u)
+}
+
 // Apply applies objects, as kubectl apply --server-side does.
 func (s *Stack) Apply(ctx context.Context, objects ...*unstructured.Unstructured) error {
 	for _, o := range objects {

@@ -105,15 +105,13 @@ func (l *Lane) namespaces(ctx context.Context) error {
 	if err := l.registerNamespace(ctx); err != nil {
 		return err
 	}
+	if err := l.Stack.EnsureNamespace(ctx, l.Name); err != nil {
+		return err
+	}
 	for _, o := range l.samples {
+		o.SetNamespace(l.Name)
 		switch o.GetKind() {
-		case "Namespace":
-			o.SetName(l.Name)
-		default:
-			o.SetNamespace(l.Name)
-		}
-		switch o.GetKind() {
-		case "Namespace", "Account", "Secret":
+		case "Account", "Secret":
 			if err := l.Stack.Apply(ctx, o.DeepCopy()); err != nil {
 				return err
 			}

@@ -66,6 +66,10 @@ func (l *Load) Prepare(ctx context.Context, crds string) error {
 	if err := l.install(ctx, crds); err != nil {
 		return fmt.Errorf("custom resource definitions: %w", err)
 	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: l.samples.network.GetNamespace()}}
+	if err := l.create(ctx, namespace); err != nil {
+		return err
+	}
 	for _, o := range l.samples.shared {
 		if err := l.create(ctx, o); err != nil {
 			return err
