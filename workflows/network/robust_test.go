@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tidbcloud/infra-orchestrator/activities/contract"
+	"github.com/tidbcloud/infra-orchestrator/api/temporal"
 	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 	"github.com/tidbcloud/infra-orchestrator/faults"
 	"github.com/tidbcloud/infra-orchestrator/workflows/network"
@@ -29,9 +30,12 @@ func countOf(e *workflowtest.Env, name string) (n int) {
 func TestAnObjectThatIsNotClaimedIsLeftAlone(t *testing.T) {
 	e := workflowtest.NewEnv(t, network.Kind())
 	e.Change(func(s *contract.ObjectState) { s.ID, s.UID, s.Minted = "", "uid-2", false })
+	var v verb
+	e.RegisterDelayedCallback(func() { v.send(e, temporal.VerbRequest{Verb: temporal.VerbReconcile, By: "alice"}) }, 0)
 	e.Rest(time.Minute)
 	e.RunObject()
 	require.NoError(t, e.GetWorkflowError())
+	require.ErrorContains(t, v.failed, "ask again in a moment")
 	require.Zero(t, countOf(e, contract.PlanNetwork.Name))
 	require.Empty(t, e.Reports())
 }
