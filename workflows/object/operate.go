@@ -89,7 +89,14 @@ func (o *object) pace(ctx workflow.Context, s contract.ObjectState, verb lifecyc
 	if o.asked != "" || op == nil || op.Active() || op.Type != string(verb) || op.Generation != s.Generation || o.carried.Generation != s.Generation || before < unpaced {
 		return false, nil
 	}
-	return workflow.AwaitWithTimeout(ctx, paceOf(before), o.called)
+	pause := paceOf(before)
+	if op.FinishedAt != nil { // whoever calls meanwhile does not prolong it
+		pause -= workflow.Now(ctx).Sub(op.FinishedAt.Time)
+	}
+	if pause <= 0 {
+		return false, nil
+	}
+	return workflow.AwaitWithTimeout(ctx, pause, o.called)
 }
 
 // paceOf is the pause after so many operations: 10 s, twice as long each time,
