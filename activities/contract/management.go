@@ -91,7 +91,7 @@ type ObjectState struct {
 	// Vanished are the positions in ReadObjectInput.Holders of those that are
 	// no more.
 	Vanished []int `json:"vanished,omitempty"`
-	// Users is the number of objects that refer to this one, by the cache.
+	// Users is the number of Clusters of a Network, by the cache.
 	Users int32 `json:"users,omitempty"`
 
 	// Facts for summaries and search attributes, as far as they are known.

@@ -76,7 +76,7 @@ func (h *CredentialsHold) Reconcile(ctx context.Context, req reconcile.Request) 
 	}
 	held, going := controllerutil.ContainsFinalizer(secret, v1.FinalizerCredentials), secret.DeletionTimestamp != nil
 	if held && len(users) == 0 { // before it goes, a Provider that came a moment ago must count
-		if users, err = listUsers(ctx, a.Live, ref); err != nil {
+		if users, err = listUsers(ctx, a.Live, ref, v1.KeptBy(ref.Kind)); err != nil {
 			return reconcile.Result{}, err
 		}
 	}

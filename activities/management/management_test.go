@@ -88,10 +88,13 @@ func TestReadObject(t *testing.T) {
 	n.Status.Bucket = &v1.NetworkBucketStatus{Name: "b"}
 	p := &v1.Provider{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "core-aws"}, Spec: v1.ProviderSpec{Type: "aws-gardener", Account: "acme"}}
 	pt := &v1.ProviderType{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "aws-gardener"}, Spec: v1.ProviderTypeSpec{Cloud: "AWS"}}
-	a, _ := activities(t, interceptor.Funcs{}, n, p, pt)
+	peer := &v1.NetworkPeer{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "p1"}, Spec: v1.NetworkPeerSpec{Source: "n1", Target: "n5"}}
+	changefeed := &v1.TiCDC{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "t1"}, Spec: v1.TiCDCSpec{Network: "n1"}}
+	a, _ := activities(t, interceptor.Funcs{}, n, p, pt, cluster("c1", "n1"), cluster("c2", "n1"), cluster("c3", "n2"), peer, changefeed)
 	s, err := a.ReadObject(context.Background(), contract.ReadObjectInput{Ref: networkRef, Live: true})
 	require.NoError(t, err)
 	require.True(t, s.Exists)
+	require.EqualValues(t, 2, s.Users, "Clusters, and nothing else that uses the Network")
 	require.Equal(t, []string{"uid-1", id, "retry", "acme", "core-aws", "AWS", "us-west-2"}, []string{s.UID, s.ID, s.Verb, s.Account, s.Provider, s.Cloud, s.Region})
 	require.Equal(t, "True", string(s.Ready.Status))
 	require.Len(t, s.Conditions, 1, "only the operation's own")
@@ -175,6 +178,25 @@ func TestEachManagerAppliesItsOwn(t *testing.T) {
 	require.NotContains(t, operation["operation"], "waitingFor")
 	require.Len(t, operation["conditions"], 1)
 	require.Equal(t, map[string]any{"waitingFor": "shoot 45 %"}, (*log)[2].object["status"].(map[string]any)["operation"])
+}
+
+// While it is stalled nothing but the operation itself waits.
+func TestAStalledOperationSaysWhatItWaitsFor(t *testing.T) {
+	a, log := activities(t, interceptor.Funcs{}, network())
+	r := contract.OperationReport{Ref: networkRef, UID: "uid-1", Operation: v1.OperationStatus{ID: "x", State: v1.OperationBlocked},
+		LastError: &v1.LastError{Class: "Quota", Message: "shoot garden-core/n1: no more of them"}}
+	waitingFor := func() any {
+		_, err := a.ApplyOperationStatus(t.Context(), r)
+		require.NoError(t, err)
+		b, err := json.Marshal((*log)[len(*log)-1].object["status"].(map[string]any)["operation"])
+		require.NoError(t, err)
+		var op map[string]any
+		require.NoError(t, json.Unmarshal(b, &op))
+		return op["waitingFor"]
+	}
+	require.Equal(t, "Quota: shoot garden-core/n1: no more of them", waitingFor())
+	r.LastError, r.Operation.State = nil, v1.OperationRunning
+	require.Nil(t, waitingFor(), "it is the wait's again")
 }
 
 func TestStatusOfAnotherObjectIsLeftAlone(t *testing.T) {

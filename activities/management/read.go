@@ -170,8 +170,9 @@ func (a *Activities) addFacts(ctx context.Context, o v1.Object, s *contract.Obje
 	case *v1.Network:
 		a.networkFacts(ctx, o, s)
 		s.Leases, s.Clusters = o.Status.Leases, o.Status.Clusters
-		if users, err := a.cachedUsers(ctx, contract.ObjectRef{Kind: v1.KindNetwork, Namespace: ns, Name: o.Name}); err == nil {
-			s.Users = int32(len(users))
+		ref := contract.ObjectRef{Kind: v1.KindNetwork, Namespace: ns, Name: o.Name}
+		if clusters, err := listUsers(ctx, a.Client, ref, []string{v1.KindCluster}, byReference(ref)...); err == nil {
+			s.Users = int32(len(clusters))
 		}
 	case *v1.Provider:
 		s.Provider = o.Name

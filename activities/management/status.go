@@ -47,7 +47,7 @@ func (a *Activities) ApplyObjectStatus(ctx context.Context, in contract.ObjectSt
 const deletion = "Delete"
 
 // ApplyOperationStatus writes what the operation workflow owns: operation
-// (without waitingFor), lastError, resources, the kind's own fields, and its
+// (waitingFor only while it is stalled), lastError, resources, the kind's own fields, and its
 // conditions. An operation that a later one has followed, or whose object has
 // gone, gets a Gone fault of the object: it was reset in Temporal, and must end.
 func (a *Activities) ApplyOperationStatus(ctx context.Context, in contract.OperationReport) (contract.None, error) {
@@ -56,6 +56,9 @@ func (a *Activities) ApplyOperationStatus(ctx context.Context, in contract.Opera
 		status[k] = v
 	}
 	in.Operation.WaitingFor = "" // the wait's own
+	if e := in.LastError; e != nil {
+		in.Operation.WaitingFor = cut(e.Class+": "+e.Message, mostSentence) // nothing waits but the operation itself
+	}
 	status["operation"] = in.Operation
 	if in.LastError != nil {
 		status["lastError"] = in.LastError
@@ -223,6 +226,9 @@ func cut(s string, most int) string {
 	return s[:end] + " …"
 }
 
+// mostSentence is the longest waitingFor, in bytes.
+const mostSentence = 500
+
 // Teller writes what waits say to status.operation.waitingFor. Best effort: a
 // sentence that is lost is only not shown.
 type Teller struct {
@@ -251,7 +257,7 @@ func (t Teller) tell(ctx context.Context, object contract.ObjectRef, sentence st
 	}
 	status := map[string]any{}
 	if sentence != "" {
-		status["operation"] = map[string]any{"waitingFor": cut(sentence, 500)}
+		status["operation"] = map[string]any{"waitingFor": cut(sentence, mostSentence)}
 	}
 	return t.Activities.applyStatus(ctx, object, string(o.GetUID()), ownerWait, status, nil)
 }

@@ -106,18 +106,24 @@ func (a *Activities) usersOf(ctx context.Context, ref contract.ObjectRef) ([]str
 	if err != nil || len(users) > 0 {
 		return users, err
 	}
-	return listUsers(ctx, a.Live, ref)
+	return listUsers(ctx, a.Live, ref, v1.KeptBy(ref.Kind))
 }
 
 // cachedUsers lists what refers to the object as far as the cache knows.
 func (a *Activities) cachedUsers(ctx context.Context, ref contract.ObjectRef) ([]string, error) {
-	return listUsers(ctx, a.Client, ref, client.MatchingFields{indexReference: ref.Kind + "/" + ref.Name}, client.UnsafeDisableDeepCopy)
+	return listUsers(ctx, a.Client, ref, v1.KeptBy(ref.Kind), byReference(ref)...)
 }
 
-func listUsers(ctx context.Context, r client.Reader, ref contract.ObjectRef, options ...client.ListOption) ([]string, error) {
+// byReference selects in the cache what refers to an object.
+func byReference(ref contract.ObjectRef) []client.ListOption {
+	return []client.ListOption{client.MatchingFields{indexReference: ref.Kind + "/" + ref.Name}, client.UnsafeDisableDeepCopy}
+}
+
+// listUsers lists what of some kinds refers to the object.
+func listUsers(ctx context.Context, r client.Reader, ref contract.ObjectRef, kinds []string, options ...client.ListOption) ([]string, error) {
 	options = append(slices.Clip(options), client.InNamespace(ref.Namespace))
 	var users []string
-	for _, kind := range v1.KeptBy(ref.Kind) {
+	for _, kind := range kinds {
 		list, err := newList(kind)
 		if err != nil {
 			return nil, err

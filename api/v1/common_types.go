@@ -180,7 +180,8 @@ type OperationStatus struct {
 	Generation int64 `json:"generation"`
 	// State of the operation.
 	State OperationState `json:"state"`
-	// Step that runs, or ran last.
+	// Step that runs, or in which the operation was ended; empty when it has
+	// succeeded.
 	// +optional
 	Step string `json:"step,omitempty"`
 	// WaitingFor is one sentence: what the step waits for right now.
