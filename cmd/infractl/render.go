@@ -47,9 +47,25 @@ func renderTable(objs []object, wide bool, now time.Time) string {
 	return columns(rows, "")
 }
 
-// waitingFor is what the operation says that it waits for; a stalled one waits
-// for somebody to mend its last error.
+// waitingFor is what the object waits for: the end of a pause, and what its
+// operation says.
 func waitingFor(o object) string {
+	text := operationWaitsFor(o)
+	switch {
+	case !isPaused(o):
+		return text
+	case text == "":
+		return "paused: resume lets it go on"
+	}
+	return "paused; " + text
+}
+
+// isPaused is what the controllers call paused.
+func isPaused(o object) bool { return o.Annotations[v1.AnnotationPaused] == "true" }
+
+// operationWaitsFor is what the operation says that it waits for; a stalled one
+// waits for somebody to mend its last error.
+func operationWaitsFor(o object) string {
 	op := o.Status.Operation
 	if op == nil || !op.Active() {
 		return ""

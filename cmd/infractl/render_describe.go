@@ -43,7 +43,7 @@ func renderDescription(d description) string {
 	if !o.DeletionTimestamp.IsZero() {
 		rows = append(rows, []string{"Deleted:", ago(o.DeletionTimestamp, d.Now) + ", held by " + strings.Join(o.Finalizers, ", ")})
 	}
-	if _, ok := o.Annotations[v1.AnnotationPaused]; ok {
+	if isPaused(o) {
 		rows = append(rows, []string{"Paused:", "yes, by annotation " + v1.AnnotationPaused})
 	}
 	b.WriteString(columns(rows, ""))
@@ -122,14 +122,14 @@ func operationLines(o object, now time.Time) string {
 	}
 	rows := [][]string{
 		{"Type:", fmt.Sprintf("%s%s, for generation %d", op.Type, o.Kind, op.Generation)},
-		{"State:", fmt.Sprintf("%s, %d%%", op.State, op.Progress)},
+		{"State:", stateText(op)},
 		{"Time:", lasted(op.StartedAt, op.FinishedAt, now)},
 		{"Workflow:", op.ID},
 	}
 	if op.Attempts > 1 {
-		rows = append(rows, []string{"Attempts:", fmt.Sprintf("%d of step %s", op.Attempts, op.Step)})
+		rows = append(rows, []string{"Attempts:", strings.TrimSuffix(fmt.Sprintf("%d of step %s", op.Attempts, op.Step), " of step ")})
 	}
-	if wait := waitingFor(o); wait != "" {
+	if wait := operationWaitsFor(o); wait != "" {
 		rows = append(rows, []string{"Waits for:", wait})
 	}
 	if verbs := accepts(o); len(verbs) > 0 {
@@ -146,11 +146,20 @@ func operationLines(o object, now time.Time) string {
 	return text + "  Steps:\n" + columns(steps, "    ")
 }
 
+// stateText has the progress where it means something: of what was cancelled and
+// undone, or ended, nobody can say how far it is.
+func stateText(op *v1.OperationStatus) string {
+	if op.State == v1.OperationCancelled || op.State == v1.OperationFailed {
+		return string(op.State)
+	}
+	return fmt.Sprintf("%s, %d%%", op.State, op.Progress)
+}
+
 // accepts lists the verbs that make sense now, as the object says. The object's
 // workflow decides.
 func accepts(o object) (verbs []string) {
 	op := o.Status.Operation
-	if o.Annotations[v1.AnnotationPaused] == "true" {
+	if isPaused(o) {
 		return []string{temporal.VerbResume}
 	}
 	if op.FinishedAt != nil {

@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	v1 "github.com/tidbcloud/infra-orchestrator/api/v1"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -119,4 +121,27 @@ func TestCompareEvents(t *testing.T) {
 	require.Negative(t, compareEvents(event("99", time.Minute), event("7", 0)), "time comes first")
 	require.Negative(t, compareEvents(event("99", 0), event("100", 0)), "then the order of writing")
 	require.Zero(t, compareEvents(event("", 0), event("x", 0)))
+}
+
+func TestTablesAndDescriptionsShowAPause(t *testing.T) {
+	idle, busy := load(t, "network-normal.yaml"), load(t, "network-creating.yaml")
+	require.NotContains(t, renderTable([]object{idle, busy}, true, now), "paused")
+	for _, o := range []*object{&idle, &busy} {
+		o.Annotations[v1.AnnotationPaused] = "true"
+		require.Contains(t, renderTable([]object{*o}, false, now), "paused")
+	}
+	require.Contains(t, renderTable([]object{busy}, true, now), "paused; "+operationWaitsFor(busy))
+	require.NotEmpty(t, operationWaitsFor(busy))
+}
+
+func TestAnEndedOperationHasNoProgress(t *testing.T) {
+	o := load(t, "network-creating.yaml")
+	op := *o.Status.Operation
+	op.Progress = 53
+	for state, want := range map[v1.OperationState]string{
+		v1.OperationRunning: "Running, 53%", v1.OperationBlocked: "Blocked, 53%", v1.OperationCancelled: "Cancelled", v1.OperationFailed: "Failed",
+	} {
+		op.State = state
+		require.Equal(t, want, stateText(&op))
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/user"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -111,7 +112,11 @@ func printVerb(w io.Writer, res verbResult, output string) error {
 		e.SetIndent("", "  ")
 		err = e.Encode(res)
 	} else if res.Accepted {
-		_, err = fmt.Fprintf(w, "%s %s/%s: %s\n", res.Kind, res.Namespace, res.Name, res.Text)
+		text, object := res.Text, fmt.Sprintf("%s %s/%s", res.Kind, res.Namespace, res.Name)
+		if !strings.Contains(text, object) {
+			text = object + ": " + text
+		}
+		_, err = fmt.Fprintln(w, text)
 	}
 	if err == nil && !res.Accepted {
 		return errors.New("refused: " + res.Text)
@@ -135,6 +140,7 @@ func ask(ctx context.Context, o object, req temporal.VerbRequest) (verbResult, e
 			opts.HostPort, err, v1.AnnotationOperation, req.Verb)
 	}
 	defer c.Close()
+	began := time.Now()
 	reply, err := send(ctx, c, o, req)
 	var refused *sdktemporal.ApplicationError
 	switch {
@@ -142,12 +148,31 @@ func ask(ctx context.Context, o object, req temporal.VerbRequest) (verbResult, e
 		res.Accepted, res.Text = true, reply.Text
 	case errors.As(err, &refused):
 		res.Text = refused.Message()
-	case ctx.Err() != nil:
-		return res, fmt.Errorf("no worker answered within %s, so it is not known whether %s was accepted: see that a worker runs, then look at the object", verbTimeout, req.Verb)
+	case ctx.Err() != nil, unanswered(err):
+		return res, silence(o, req, time.Since(began))
 	default:
 		return res, fmt.Errorf("%s of Temporal, namespace %s: %w", opts.HostPort, opts.Namespace, err)
 	}
 	return res, nil
+}
+
+// unanswered says whether an error is that the object's workflow did not answer:
+// the deadline of the call, or the server's own, which comes as a cancellation.
+func unanswered(err error) bool {
+	var over *temporalclient.WorkflowUpdateServiceTimeoutOrCanceledError
+	var deadline *serviceerror.DeadlineExceeded
+	var cancelled *serviceerror.Canceled
+	return errors.As(err, &over) || errors.As(err, &deadline) || errors.As(err, &cancelled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// silence says what a verb is worth that nobody has answered. Temporal holds it
+// in memory until a worker has taken it, or until that server restarts.
+func silence(o object, req temporal.VerbRequest, waited time.Duration) error {
+	kind := strings.ToLower(o.Kind)
+	return fmt.Errorf("no worker has answered for %s %s/%s within %s. Not lost yet: %s is still done if a worker takes it up later, but a restart of Temporal forgets it. "+
+		"For the operator: see that a worker runs (/readyz), and in its log that it may read the objects; then look for VerbAccepted in \"infractl describe %s %s\" before asking again. "+
+		"The annotation %s=%s on the object is not forgotten",
+		o.Kind, o.Namespace, o.Name, max(waited.Round(time.Second), time.Second), req.Verb, kind, o.Name, v1.AnnotationOperation, req.Verb)
 }
 
 // updater is what send needs of a Temporal client.

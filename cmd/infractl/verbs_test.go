@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/serviceerror"
@@ -41,6 +42,12 @@ func TestPrintVerb(t *testing.T) {
 	accepted := verbResult{Kind: "Network", Namespace: "infra", Name: "n1", Verb: "retry", Accepted: true, Text: "step EnsureShoot runs again"}
 	require.NoError(t, printVerb(&out, accepted, ""))
 	require.Equal(t, "Network infra/n1: step EnsureShoot runs again\n", out.String())
+
+	out.Reset()
+	resumed := accepted
+	resumed.Text = "Network infra/n1 goes on"
+	require.NoError(t, printVerb(&out, resumed, ""))
+	require.Equal(t, "Network infra/n1 goes on\n", out.String(), "the object once")
 
 	out.Reset()
 	refused := accepted
@@ -108,4 +115,24 @@ func TestAVerbThatTemporalTurnsAwayIsSentAgain(t *testing.T) {
 	cancel()
 	_, err = send(ctx, &busy{times: 1000}, someNetwork, temporal.VerbRequest{Verb: temporal.VerbRetry})
 	require.Error(t, err)
+}
+
+// While no worker runs, the call ends by its own deadline or by the server's.
+func TestNoAnswerSaysWhatBecomesOfTheVerb(t *testing.T) {
+	for name, err := range map[string]error{
+		"the update's deadline": temporalclient.NewWorkflowUpdateServiceTimeoutOrCanceledError(context.DeadlineExceeded),
+		"the server's":          serviceerror.NewCanceled("stream terminated by RST_STREAM with error code: CANCEL"),
+		"the call's":            serviceerror.NewDeadlineExceeded("context deadline exceeded"),
+	} {
+		require.True(t, unanswered(err), name)
+	}
+	require.False(t, unanswered(serviceerror.NewUnavailable("connection refused")))
+
+	o := someNetwork
+	o.Namespace, o.Name = "infra", "n1"
+	text := silence(o, temporal.VerbRequest{Verb: temporal.VerbRetry}, 20400*time.Millisecond).Error()
+	for _, want := range []string{"no worker has answered for Network infra/n1 within 20s", "retry is still done if", "/readyz", "infractl describe network n1", v1.AnnotationOperation + "=retry"} {
+		require.Contains(t, text, want)
+	}
+	require.NotContains(t, text, "RST_STREAM")
 }
