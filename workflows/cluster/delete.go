@@ -16,10 +16,8 @@ import (
 // first: names, endpoints, load balancer, database with its volumes, machines,
 // role, key. It ends with the proof that nothing is left.
 func DeleteCluster(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, error) {
-	return operation.Run(ctx, in, operation.Deletion(in, usedBy, newCluster(in).deleteSteps()...)...)
+	return operation.Run(ctx, in, operation.Deletion(in, newCluster(in).deleteSteps()...)...)
 }
-
-const usedBy = "everything that uses the Cluster to be gone"
 
 func (c *cluster) deleteSteps() []operation.Step {
 	all := []operation.Step{c.inspectStep()}

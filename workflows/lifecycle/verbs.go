@@ -120,6 +120,8 @@ func allowSkip(v View) (reply, refused string) {
 		return "", v.Object + " runs no operation: there is no step to skip"
 	case v.Cancelling:
 		return "", v.Object + " is undoing what it made: ask for cancel again to leave it as it is"
+	case !v.Skippable && v.Verb.Traits().Uncancellable:
+		return "", "step " + v.Step + " cannot be skipped, what comes after needs it: mend what it waits for, or pause it"
 	case !v.Skippable:
 		return "", "step " + v.Step + " cannot be skipped, what comes after needs it: mend what it waits for, or cancel"
 	default:

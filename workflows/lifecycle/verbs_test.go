@@ -47,6 +47,7 @@ func TestAllow(t *testing.T) {
 		{"retry", "paused", paused, no, "ask for resume first"},
 		{"skip", "idle", idle, no, "runs no operation"},
 		{"skip", "stalled", stalled, no, "cannot be skipped"},
+		{"skip", "deleting", deleting, no, "mend what it waits for, or pause it"},
 		{"skip", "skippable", skippable, yes, "left out"},
 		{"skip", "undoing", undoing, no, "is undoing"},
 		{"skip", "paused", paused, no, "ask for resume first"},

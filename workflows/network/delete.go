@@ -17,11 +17,8 @@ import (
 // outside Gardener's knowledge first, then the Shoot, then what the Shoot
 // needed. It ends with the proof that nothing is left.
 func DeleteNetwork(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, error) {
-	return operation.Run(ctx, in, operation.Deletion(in, usedBy, newNetwork(in).deleteSteps()...)...)
+	return operation.Run(ctx, in, operation.Deletion(in, newNetwork(in).deleteSteps()...)...)
 }
-
-// usedBy is whom the deletion waits for.
-const usedBy = "every Cluster of the Network to be gone"
 
 func (n *network) deleteSteps() []operation.Step {
 	return []operation.Step{
@@ -82,7 +79,8 @@ func (n *network) deleteBucket() operation.Step {
 }
 
 func (n *network) deleteBinding() operation.Step {
-	return operation.Step{Name: "DeleteBinding", Doc: "credentials binding, unless another Network uses it", Run: operation.Unless(&n.void, func(ctx workflow.Context) error {
+	return operation.Step{Name: "DeleteBinding", Doc: "credentials binding, unless another Network uses it", Shared: map[string]string{
+		keyBinding: "other Networks of the Provider use it, too: leave it while there is one"}, Run: operation.Unless(&n.void, func(ctx workflow.Context) error {
 		return operation.Remove(ctx, keyBinding, contract.DeleteBinding, n.plan)
 	})}
 }

@@ -2,6 +2,7 @@ package network_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -96,8 +97,11 @@ func TestTerminatedOperation(t *testing.T) {
 	e.RunObject() // attaches to the operation, which is terminated
 	require.Equal(t, v1.OperationFailed, told.Operation.State)
 	require.Equal(t, v1.PhaseFailed, told.Phase)
-	require.Contains(t, told.Ready.Message, "ended")
+	require.Contains(t, told.Ready.Message, "Create was ended at step EnsureShoot: somebody terminated the workflow network/infra/x1/create/1.1 in Temporal")
 	require.Contains(t, told.Ready.Message, "retry")
+	for _, c := range told.Conditions {
+		require.NotContains(t, c.Message, "nothing to mend", c.Type)
+	}
 	require.Equal(t, v1.PhaseNormal, e.Current().Phase, "retry starts it again")
 	require.Equal(t, "network/infra/x1/create/1.2", e.Current().Operation.ID)
 }
@@ -133,6 +137,7 @@ func TestRefusedLastReportIsClosedByTheObject(t *testing.T) {
 
 func TestForcedDeletionOvertakesAStalledOne(t *testing.T) {
 	e := ready(t)
+	has := 0 // in its ledger
 	e.Before = func(name string, _ int) error {
 		if name == contract.DeleteShoot.Name {
 			return faults.New(faults.Dependency, "DependencyViolation", "shoot", "still in use")
@@ -142,6 +147,7 @@ func TestForcedDeletionOvertakesAStalledOne(t *testing.T) {
 	e.Change(func(s *contract.ObjectState) { s.Deleting = true })
 	e.RegisterDelayedCallback(func() {
 		require.Equal(t, v1.OperationBlocked, e.Current().Operation.State)
+		has = len(e.Current().Resources)
 		e.Change(func(s *contract.ObjectState) { s.ForceDelete = true })
 		e.Nudge()
 	}, time.Minute)
@@ -153,6 +159,64 @@ func TestForcedDeletionOvertakesAStalledOne(t *testing.T) {
 	require.Len(t, left, 2)
 	require.Contains(t, left[0].Message, "id-of-garden.EnsureShoot", "it lists what somebody must remove")
 	require.Contains(t, left[1].Message, "infra.cloud.pingcap.com/id="+e.Object.ID, "and how to find the rest")
+	require.Contains(t, left[0].Message, "id-of-garden.EnsureBinding (other Networks of the Provider use it, too", "nobody takes the credentials from others' Shoots")
+	require.NotContains(t, left[0].Message, "id-of-garden.EnsureShoot (")
+	require.Empty(t, events(e, "DeleteSucceeded"))
+	end := events(e, "DeleteForced")
+	require.Len(t, end, 1)
+	require.True(t, end[0].Warning)
+	require.Contains(t, end[0].Message, fmt.Sprintf("let go by force; %d resources of its ledger are left behind", has))
+	for _, r := range e.Current().Resources {
+		require.NotContains(t, r.ID, "use it, too", "the ledger has the ids alone")
+	}
+}
+
+// Who cancels asks afterwards where that was, not which step undid the last.
+func TestCancelledCreationNamesTheStepInWhichItWas(t *testing.T) {
+	e := workflowtest.NewEnv(t, network.Kind())
+	e.Before = func(name string, times int) error {
+		if name == contract.WaitShootReady.Name && times == 1 {
+			return faults.New(faults.Capacity, "Full", "shoot", "no machines")
+		}
+		return nil
+	}
+	e.RegisterDelayedCallback(func() { e.Ask(temporal.VerbCancel) }, time.Minute)
+	e.Rest(day)
+	e.RunObject()
+	s := e.Current()
+	require.Equal(t, v1.OperationCancelled, s.Operation.State)
+	require.Contains(t, e.Journal(), contract.DeleteBinding.Name, "it was undone")
+	require.Equal(t, "WaitShootReady", s.Operation.Step)
+	require.Contains(t, s.Ready.Message, "Create was cancelled at step WaitShootReady")
+	require.Contains(t, e.Condition(v1.ConditionProgressing).Message, "in step WaitShootReady; what it made is undone")
+	told := events(e, "CreateCancelled")
+	require.Len(t, told, 1)
+	require.Contains(t, told[0].Message, "in step WaitShootReady; what it made is undone")
+}
+
+// An object that is well is in no step, and waits for nothing.
+func TestIdleObjectIsInNoStep(t *testing.T) {
+	op := ready(t).Current().Operation
+	require.Equal(t, v1.OperationSucceeded, op.State)
+	require.Empty(t, op.Step)
+	require.Empty(t, op.WaitingFor)
+	require.Nil(t, op.StepStartedAt)
+}
+
+// A deletion waits for whatever the API says that keeps the object.
+func TestDeletionNamesAllThatItWaitsFor(t *testing.T) {
+	e := ready(t)
+	var doc string
+	e.Before = func(name string, times int) error {
+		if name == contract.WaitUnused.Name && times == 1 {
+			doc = e.Condition(v1.ConditionProgressing).Message
+		}
+		return nil
+	}
+	e.Change(func(s *contract.ObjectState) { s.Deleting = true })
+	e.RunObject()
+	require.NoError(t, e.GetWorkflowError())
+	require.Equal(t, "all that uses the Network to be gone: Cluster, NetworkPeer, TiCDC", doc)
 }
 
 func events(e *workflowtest.Env, reason string) (all []contract.Event) {

@@ -158,16 +158,19 @@ func unlessEnded(s contract.ObjectState, v lifecycle.Verb, asked string) decisio
 	if !ended || asked != "" {
 		return decision{action: actRun, verb: v}
 	}
-	how := " was cancelled"
+	how, at := " was cancelled", ""
+	if op.Step != "" {
+		at = " at step " + op.Step
+	}
 	if op.State == v1.OperationFailed { // see closeReport
-		how = " ended without a word of its own"
+		how = " was ended"
 		for _, c := range s.Conditions {
 			if c.Type == v1.ConditionProgressing && c.Reason == string(op.State) && c.Message != "" {
-				how += " (" + c.Message + ")"
+				at += ": " + c.Message
 			}
 		}
 	}
-	return decision{action: actWait, verb: v, reason: string(op.State), text: string(v) + how + " at step " + op.Step + ": " + again(v)}
+	return decision{action: actWait, verb: v, reason: string(op.State), text: string(v) + how + at + "; " + again(v)}
 }
 
 // preempted says whether the last operation gave way to another one, rather

@@ -278,7 +278,7 @@ func (o *object) finish(ctx workflow.Context, r *running) error {
 	case sdk.IsCanceledError(err), errors.Is(err, errUnknown):
 		o.tell(ctx, s, v1.PhaseFailed, s.ObservedGeneration, o.ready(ctx, s.Generation, false, "Cancelled", r.in.Title()+" was cancelled: "+again(r.in.Verb)))
 	default:
-		o.tell(ctx, s, v1.PhaseFailed, s.ObservedGeneration, o.ready(ctx, s.Generation, false, "OperationFailed", r.in.Title()+" ended: "+cause(err)+"; "+again(r.in.Verb)))
+		o.tell(ctx, s, v1.PhaseFailed, s.ObservedGeneration, o.ready(ctx, s.Generation, false, "OperationFailed", r.in.Title()+" was ended: "+howEnded(err, r.id)+"; "+again(r.in.Verb)))
 	}
 	return nil
 }
@@ -301,7 +301,7 @@ func (o *object) closeReport(ctx workflow.Context, s contract.ObjectState, r *ru
 	case sdk.IsCanceledError(ended):
 		state = v1.OperationCancelled
 	case ended != nil:
-		state, why = v1.OperationFailed, cause(ended)
+		state, why = v1.OperationFailed, howEnded(ended, r.id)
 	}
 	reason, event := string(state), string(r.in.Verb)+string(state)
 	known := s.Operation != nil && s.Operation.ID == r.id
@@ -328,9 +328,8 @@ func (o *object) closeReport(ctx workflow.Context, s contract.ObjectState, r *ru
 	}
 	at := now(ctx)
 	op.State, op.WaitingFor, op.FinishedAt, op.Cancellable, op.Skippable = state, "", &at, false, false
-	rep := contract.OperationReport{Ref: o.ref, UID: s.UID, Operation: op, Resources: s.Resources, Details: s.Details,
-		Conditions: lifecycle.WithCondition(s.Conditions, metav1.Condition{Type: v1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: reason,
-			Message: why, ObservedGeneration: r.in.Generation, LastTransitionTime: at}),
+	conditions := withEnd(s.Conditions, metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, ObservedGeneration: r.in.Generation, LastTransitionTime: at}, state, why, again(r.in.Verb))
+	rep := contract.OperationReport{Ref: o.ref, UID: s.UID, Operation: op, Resources: s.Resources, Details: s.Details, Conditions: conditions,
 		Events: []contract.Event{{Key: r.id + "/ended", Warning: state != v1.OperationSucceeded, Reason: event,
 			Message: "the operation " + r.id + " ended: " + why}}}
 	if _, err = lifecycle.Must(ctx, contract.ApplyOperationStatus, rep); err != nil && !sdk.IsCanceledError(err) {
@@ -338,6 +337,29 @@ func (o *object) closeReport(ctx workflow.Context, s contract.ObjectState, r *ru
 		return workflow.Sleep(ctx, time.Minute)
 	}
 	return err
+}
+
+// withEnd tells in the conditions why an operation ended. c has what all of them
+// have in common.
+func withEnd(list []metav1.Condition, c metav1.Condition, state v1.OperationState, why, todo string) []metav1.Condition {
+	c.Type, c.Message = v1.ConditionProgressing, why
+	list = lifecycle.WithCondition(list, c)
+	if state == v1.OperationFailed { // it may have said that there is nothing to mend
+		c.Type, c.Message = v1.ConditionStalled, "nothing is tried any more: "+todo
+		list = lifecycle.WithCondition(list, c)
+	}
+	return list
+}
+
+// terminated is what Temporal says of a workflow that somebody has terminated.
+var terminated = new(sdk.TerminatedError).Error()
+
+// howEnded says, for people, how an operation ended that did not choose its end.
+func howEnded(ended error, id string) string {
+	if why := cause(ended); why != terminated {
+		return "the workflow " + id + " ended in Temporal: " + why
+	}
+	return "somebody terminated the workflow " + id + " in Temporal"
 }
 
 // cause is the innermost message of a chain of Temporal errors.

@@ -2,6 +2,7 @@ package operation
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -59,16 +60,48 @@ func retain(ctx workflow.Context) error {
 }
 
 // leaveBehind is the step of a forced deletion: everything in the ledger is
-// left, and an Event lists it.
-func leaveBehind(ctx workflow.Context) error {
-	all := operationOf(ctx).report.Resources
-	for i := range all {
-		if all[i].State != v1.ResourceRetained {
-			all[i].State = v1.ResourceOrphaned
+// left, and an Event lists it. shared says what others use, too.
+func leaveBehind(shared map[string]string) func(workflow.Context) error {
+	return func(ctx workflow.Context) error {
+		all := operationOf(ctx).report.Resources
+		told := slices.Clone(all)
+		for i := range all {
+			if all[i].State != v1.ResourceRetained {
+				all[i].State = v1.ResourceOrphaned
+			}
+			if who := shared[all[i].Key]; who != "" {
+				told[i].ID += " (" + who + ")"
+			}
+		}
+		tellAll(ctx, "LeftBehind", "force-delete leaves behind, for somebody to remove", told)
+		return nil
+	}
+}
+
+// sharedBy collects what the steps say of entries that others use, too.
+func sharedBy(steps []Step) map[string]string {
+	all := map[string]string{}
+	for _, s := range flatten(steps) {
+		maps.Copy(all, s.Shared)
+	}
+	return all
+}
+
+// leftByForce says how many entries of the ledger a forced deletion has left.
+func leftByForce(all []v1.Resource) string {
+	n := 0
+	for _, r := range all {
+		if r.State == v1.ResourceOrphaned {
+			n++
 		}
 	}
-	tellAll(ctx, "LeftBehind", "force-delete leaves behind, for somebody to remove", all)
-	return nil
+	switch n {
+	case 0:
+		return "its ledger was empty, so only what carries its identity can be left"
+	case 1:
+		return "1 resource of its ledger is left behind, see Event LeftBehind"
+	}
+	return fmt.Sprintf("%d resources of its ledger are left behind, see Events LeftBehind", n)
 }
 
 // How many resources a sentence names, and an Event, which holds 1,024 bytes:

@@ -55,6 +55,8 @@ type operation struct {
 	undos     []Step              // newest last
 	recall    []Step              // before them, see Step.Recall
 	undoing   bool
+	stopped   v1.StepStatus       // the step in which it was cancelled, while it is undone
+	last      string              // the step that ran last, when it has ended
 	abandon   workflow.CancelFunc // ends the undoing
 	undone    string              // what became of it, for people
 }
@@ -146,12 +148,20 @@ func (o *operation) list(steps []Step) {
 // end tells how it ended.
 func (o *operation) end(ctx workflow.Context, err error) (lifecycle.Result, error) {
 	op := &o.report.Operation
+	o.last = op.Step
+	if o.undoing { // what people ask is where it was cancelled
+		op.Step, op.StepStartedAt = o.stopped.Name, o.stopped.StartedAt
+	}
 	reason, text := "Succeeded", o.in.Title()+": done"
 	res := lifecycle.Result{State: lifecycle.Succeeded}
 	switch {
 	case err == nil:
-		op.State, op.Progress, op.WaitingFor = v1.OperationSucceeded, 100, ""
-		o.event(ctx, false, string(o.in.Verb)+"Succeeded", "%s in %s", o.in.Title(), took(op.StartedAt, workflow.Now(ctx)))
+		op.State, op.Progress, op.Step, op.StepStartedAt = v1.OperationSucceeded, 100, "", nil
+		if o.in.ForceDelete {
+			o.event(ctx, true, string(o.in.Verb)+"Forced", "%s: it was let go by force; %s", o.in.Title(), leftByForce(o.report.Resources))
+		} else {
+			o.event(ctx, false, string(o.in.Verb)+"Succeeded", "%s in %s", o.in.Title(), took(op.StartedAt, workflow.Now(ctx)))
+		}
 		if ctx.Err() != nil && !o.preempted {
 			o.event(ctx, true, "CancelledTooLate", "%s: its last step was under way when it was cancelled%s, so it is done", o.in.Title(), o.who())
 		}
@@ -159,15 +169,15 @@ func (o *operation) end(ctx workflow.Context, err error) (lifecycle.Result, erro
 		op.State, reason, text = v1.OperationCancelled, lifecycle.ReasonSuperseded, "a newer generation of the spec takes over"
 		res.State, err = lifecycle.Superseded, nil
 	case o.preempted: // what it says is read only where a deletion is why
-		op.State, reason, text = v1.OperationCancelled, lifecycle.ReasonPreempted, "stopped in step "+op.Step+" for a deletion, which goes on from what exists"
+		op.State, reason, text = v1.OperationCancelled, lifecycle.ReasonPreempted, "stopped "+in(op.Step)+" for a deletion, which goes on from what exists"
 		err = workflow.ErrCanceled
 	default:
 		op.State, reason, err = v1.OperationCancelled, "Cancelled", workflow.ErrCanceled
-		text = "cancelled" + o.who() + " in step " + op.Step + "; " + o.undone
+		text = "cancelled" + o.who() + " " + in(op.Step) + "; " + o.undone
 		o.event(ctx, true, string(o.in.Verb)+"Cancelled", "%s: %s", o.in.Title(), text)
 	}
 	now := metav1.NewTime(workflow.Now(ctx))
-	op.FinishedAt, op.Cancellable, op.Skippable = &now, false, false
+	op.FinishedAt, op.Cancellable, op.Skippable, op.WaitingFor = &now, false, false, ""
 	o.report.LastError = nil
 	o.condition(ctx, v1.ConditionProgressing, metav1.ConditionFalse, reason, text)
 	o.condition(ctx, v1.ConditionStalled, metav1.ConditionFalse, reason, "nothing to mend")
@@ -176,6 +186,14 @@ func (o *operation) end(ctx workflow.Context, err error) (lifecycle.Result, erro
 	last, _ := workflow.NewDisconnectedContext(ctx)
 	_ = workflow.Await(last, func() bool { return workflow.AllHandlersFinished(last) })
 	return res, err
+}
+
+// in says where an operation was ended.
+func in(step string) string {
+	if step == "" {
+		return "before its first step"
+	}
+	return "in step " + step
 }
 
 func (o *operation) who() string {

@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -205,7 +206,7 @@ func (o *operation) attributes(ctx workflow.Context) {
 			phase = temporal.AttrPhase.ValueSet(string(v1.PhaseFailed))
 		}
 	}
-	if err := workflow.UpsertTypedSearchAttributes(ctx, temporal.AttrStep.ValueSet(o.report.Operation.Step), class, phase); err != nil {
+	if err := workflow.UpsertTypedSearchAttributes(ctx, temporal.AttrStep.ValueSet(cmp.Or(o.last, o.report.Operation.Step)), class, phase); err != nil {
 		workflow.GetLogger(ctx).Warn("search attributes not set", "error", err)
 	}
 }

@@ -40,6 +40,10 @@ type Step struct {
 	// Given is, for a step that waits and has no Remake, what to see to when
 	// what it waits for is missing: no step of the operation makes that.
 	Given string
+	// Shared, in a step of a deletion, says of entries of the ledger that it
+	// removes who else uses them: key to a clause for people. A forced deletion,
+	// which only lists them, must not have them removed under others.
+	Shared map[string]string
 	// Skippable steps may be left out by the verb skip: what comes after them
 	// does not need them.
 	Skippable bool

@@ -1,6 +1,8 @@
 package operation
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -19,8 +21,9 @@ const forever = 365 * 24 * time.Hour
 const waitUnused = "WaitUnused"
 
 // WaitUnused is the first step of every deletion: the object waits, visibly,
-// until nothing refers to it. whom completes "waits for ...".
-func WaitUnused(in lifecycle.Input, whom string) Step {
+// until nothing refers to it.
+func WaitUnused(in lifecycle.Input) Step {
+	whom := "all that uses the " + in.Object.Kind + " to be gone: " + strings.Join(slices.Sorted(slices.Values(v1.KeptBy(in.Object.Kind))), ", ")
 	return Step{Name: waitUnused, Doc: whom, Budget: forever, Run: func(ctx workflow.Context) error {
 		_, err := Do(ctx, contract.WaitUnused, in.Object)
 		return err
@@ -38,17 +41,17 @@ func RemoveFinalizer(in lifecycle.Input) Step {
 // Deletion is what a deletion runs: the kind's own steps between the wait for
 // whoever uses the object and the removal of its finalizer; or, with
 // deletionPolicy Retain or force-delete, what these say.
-func Deletion(in lifecycle.Input, whom string, steps ...Step) []Step {
+func Deletion(in lifecycle.Input, steps ...Step) []Step {
 	switch {
 	case in.ForceDelete:
 		return []Step{
-			{Name: "LeaveBehind", Doc: "list what is left behind (force-delete)", Run: leaveBehind},
+			{Name: "LeaveBehind", Doc: "list what is left behind (force-delete)", Run: leaveBehind(sharedBy(steps))},
 			RemoveFinalizer(in),
 		}
 	case in.DeletionPolicy == v1.DeletionPolicyRetain:
-		return retainSteps(in, whom)
+		return retainSteps(in)
 	}
-	all := append([]Step{WaitUnused(in, whom)}, steps...)
+	all := append([]Step{WaitUnused(in)}, steps...)
 	return append(all, RemoveFinalizer(in))
 }
 
@@ -77,9 +80,9 @@ func Void(ctx workflow.Context, published bool, resolve func(workflow.Context) e
 
 // retainSteps are a deletion with deletionPolicy Retain: the object is
 // forgotten, what it has is kept.
-func retainSteps(in lifecycle.Input, whom string) []Step {
+func retainSteps(in lifecycle.Input) []Step {
 	return []Step{
-		WaitUnused(in, whom),
+		WaitUnused(in),
 		{Name: "Retain", Doc: "list what is kept (deletionPolicy Retain)", Run: retain},
 		RemoveFinalizer(in),
 	}

@@ -40,9 +40,10 @@ func (o *operation) undo(ctx workflow.Context) {
 	if o.cancelled == "" { // what is removed now is removed at that word
 		o.in.By = "a cancellation in Temporal"
 	}
-	o.undoing = true
+	op := &o.report.Operation
+	o.undoing, o.stopped = true, v1.StepStatus{Name: op.Step, StartedAt: op.StepStartedAt}
 	clear(o.faults) // of steps that are not tried any more
-	o.report.Operation.State, o.report.LastError = v1.OperationCancelling, nil
+	op.State, o.report.LastError = v1.OperationCancelling, nil
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	ctx, o.abandon = workflow.WithCancel(ctx)
 	var back []Step
@@ -61,7 +62,7 @@ func (o *operation) undo(ctx workflow.Context) {
 	case o.preempted:
 		o.undone = "the deletion goes on from what exists"
 	default:
-		o.undone = "the undoing was ended" + o.who() + ", what is left is listed in status.resources"
+		o.undone = "the undoing was ended" + o.who() + " " + in(op.Step) + ", what is left is listed in status.resources"
 	}
 }
 

@@ -48,7 +48,7 @@ func UpdateProvider(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result,
 
 // DeleteProvider waits until no Network uses the Provider and lets it go.
 func DeleteProvider(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, error) {
-	return operation.Run(ctx, in, operation.Deletion(in, "every Network of the Provider to be gone")...)
+	return operation.Run(ctx, in, operation.Deletion(in)...)
 }
 
 // CreateProviderType checks a ProviderType.
@@ -63,7 +63,7 @@ func UpdateProviderType(ctx workflow.Context, in lifecycle.Input) (lifecycle.Res
 
 // DeleteProviderType waits until no Provider is of the type and lets it go.
 func DeleteProviderType(ctx workflow.Context, in lifecycle.Input) (lifecycle.Result, error) {
-	return operation.Run(ctx, in, operation.Deletion(in, "every Provider of the type to be gone")...)
+	return operation.Run(ctx, in, operation.Deletion(in)...)
 }
 
 func verifySteps(in lifecycle.Input) []operation.Step {
