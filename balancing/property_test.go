@@ -80,7 +80,7 @@ func each(t *testing.T, bounds bool, check func(t *testing.T, r *rand.Rand, spec
 	}
 }
 
-// I1: the bounds hold, also with fallback.
+// The bounds hold, also with fallback.
 func TestPropertyBounds(t *testing.T) {
 	each(t, true, func(t *testing.T, _ *rand.Rand, spec Spec, summaries []Summary, o Options) {
 		p := place(t, spec, summaries, o)
@@ -92,7 +92,7 @@ func TestPropertyBounds(t *testing.T) {
 	})
 }
 
-// I2: without blocked pods nothing is lost and nothing invented.
+// Without blocked pods nothing is lost and nothing invented.
 func TestPropertySum(t *testing.T) {
 	each(t, true, func(t *testing.T, _ *rand.Rand, spec Spec, _ []Summary, o Options) {
 		p := place(t, spec, nil, o)
@@ -102,7 +102,7 @@ func TestPropertySum(t *testing.T) {
 	})
 }
 
-// I3: a target never loses a replica because the total grows. Largest remainder does not promise it.
+// A target never loses a replica because the total grows. Largest remainder does not promise it.
 func TestPropertyHouseMonotone(t *testing.T) {
 	each(t, true, func(t *testing.T, _ *rand.Rand, spec Spec, _ []Summary, o Options) {
 		if o.Rounding == LargestRemainder {
@@ -119,7 +119,7 @@ func TestPropertyHouseMonotone(t *testing.T) {
 	})
 }
 
-// I4: the order of the targets does not matter.
+// The order of the targets does not matter.
 func TestPropertyOrderOfTargets(t *testing.T) {
 	each(t, true, func(t *testing.T, r *rand.Rand, spec Spec, summaries []Summary, o Options) {
 		before := place(t, spec, summaries, o)
@@ -138,7 +138,7 @@ func TestPropertyOrderOfTargets(t *testing.T) {
 	})
 }
 
-// I5: only the ratio of the weights matters.
+// Only the ratio of the weights matters.
 func TestPropertyScaledWeights(t *testing.T) {
 	each(t, true, func(t *testing.T, r *rand.Rand, spec Spec, summaries []Summary, o Options) {
 		before := place(t, spec, summaries, o)
@@ -153,7 +153,7 @@ func TestPropertyScaledWeights(t *testing.T) {
 	})
 }
 
-// I6: fallback only adds.
+// Fallback only adds.
 func TestPropertyFallbackOnlyAdds(t *testing.T) {
 	each(t, true, func(t *testing.T, _ *rand.Rand, spec Spec, summaries []Summary, o Options) {
 		with, without := place(t, spec, summaries, o), place(t, spec, nil, o)
@@ -165,7 +165,7 @@ func TestPropertyFallbackOnlyAdds(t *testing.T) {
 	})
 }
 
-// I7: without bounds nobody gets less than the whole part of its share; largest remainder also keeps the upper
+// Without bounds nobody gets less than the whole part of its share; largest remainder also keeps the upper
 // bound. Sainte-Laguë promises neither.
 func TestPropertyQuota(t *testing.T) {
 	each(t, false, func(t *testing.T, _ *rand.Rand, spec Spec, _ []Summary, o Options) {

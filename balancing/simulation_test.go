@@ -158,7 +158,7 @@ func byWeight(replicas int32, names []string, weights ...int32) Spec {
 
 func pointer(n int32) *int32 { return &n }
 
-// S1, S3: a blocked target falls back, and gets its replicas back once they run.
+// A blocked target falls back, and gets its replicas back once they run.
 func TestFallbackAndRecovery(t *testing.T) {
 	s := newSimulation(t, byPriority(10, "a", "b"))
 	s.capacity[0] = 3
@@ -171,7 +171,7 @@ func TestFallbackAndRecovery(t *testing.T) {
 	s.expect(10, 10, 0)
 }
 
-// S2 and report 7: growth while a target is blocked moves the fallback up once and never down.
+// Growth while a target is blocked moves the fallback up once and never down.
 func TestNoFlapping(t *testing.T) {
 	for name, limits := range map[string]Limits{
 		"unlimited": {}, "wide": {MaxSurge: pointer(20), MaxUnavailable: pointer(0)}, "narrow": {MaxSurge: pointer(1), MaxUnavailable: pointer(0)},
@@ -206,7 +206,7 @@ func TestNoFlapping(t *testing.T) {
 	}
 }
 
-// S4: the same with weights.
+// The same with weights.
 func TestProportionalFallback(t *testing.T) {
 	s := newSimulation(t, byWeight(10, []string{"a", "b"}, 50, 50))
 	s.capacity[0] = 2
@@ -217,7 +217,7 @@ func TestProportionalFallback(t *testing.T) {
 	}
 }
 
-// S6: what cannot run anywhere is reported as overflow or blocked and does not oscillate.
+// What cannot run anywhere is reported as overflow or blocked and does not oscillate.
 func TestNowhereToFallBack(t *testing.T) {
 	s := newSimulation(t, byPriority(10, "a", "b"))
 	s.capacity = []int32{3, 4}
@@ -228,7 +228,7 @@ func TestNowhereToFallBack(t *testing.T) {
 	}
 }
 
-// S5 and report 1: flipping the order moves 100 replicas to a target whose nodes need two minutes. The running ones
+// Flipping the order moves 100 replicas to a target whose nodes need two minutes. The running ones
 // never go below the limit, and never more than the surge exist.
 func TestEasedFlip(t *testing.T) {
 	for _, c := range []struct {
@@ -265,7 +265,7 @@ func TestUnlimitedFlipIsOneRound(t *testing.T) {
 	s.expect(0, 0, 100)
 }
 
-// Report 8: pods that run and never become ready, by option.
+// Pods that run and never become ready, by option.
 func TestUnavailablePods(t *testing.T) {
 	after, hour := timeout, epoch.Add(-time.Hour)
 	broken := Pod{Phase: PodRunning, Created: hour, NotReadySince: hour, Ordinal: -1}
@@ -277,7 +277,7 @@ func TestUnavailablePods(t *testing.T) {
 	}
 }
 
-// Report 6: ties are spread over many Balancers.
+// Ties are spread over many Balancers.
 func TestHashedTies(t *testing.T) {
 	first := 0
 	for i := range 100 {
@@ -290,7 +290,7 @@ func TestHashedTies(t *testing.T) {
 	}
 }
 
-// Reports 4 and 5, and the shares that D'Hondt does not give.
+// Shares that D'Hondt gives, and those that it does not.
 func TestRoundings(t *testing.T) {
 	for _, c := range []struct {
 		replicas int32

@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTheMistakeDoesNotCompile is report R1: a Shoot on one cloud with the
+// TestTheMistakeDoesNotCompile is about a mistake that is easily made: a Shoot on one cloud with the
 // configuration of another. Each file of testdata/mistakes is type-checked as
 // if it were part of this package, and must fail as it says.
 func TestTheMistakeDoesNotCompile(t *testing.T) {

@@ -30,7 +30,7 @@ type httpError interface {
 // call was about, such as "S3 bucket ic-1a2b3c4d-456789-data".
 //
 // nil and faults pass through, and so does context.Canceled: it says something
-// of the caller, not of AWS. The classes follow infrastructure.md 4.7.
+// of the caller, not of AWS.
 func FromAWS(err error, resource string) error {
 	if err == nil || As(err) != nil || errors.Is(err, context.Canceled) {
 		return err

@@ -21,8 +21,8 @@ type ShootFailure struct {
 	Errors      []ShootError
 }
 
-// shootRule says what one of Gardener's error codes means for an operation
-// (infrastructure.md 1.5 and 4.7).
+// shootRule says what one of Gardener's error codes means for an operation, see
+// https://github.com/gardener/gardener/blob/master/docs/usage/shoot/shoot_status.md#error-codes.
 type shootRule struct {
 	code  string
 	class Class

@@ -19,8 +19,7 @@ import (
 // about, such as "shoot garden-core/n-3f9ac21".
 //
 // nil and faults pass through, and so does context.Canceled: it says something
-// of the caller, not of the API server. The classes follow
-// infrastructure.md 4.7.
+// of the caller, not of the API server.
 func FromKubernetes(err error, resource string) error {
 	if err == nil || As(err) != nil || errors.Is(err, context.Canceled) {
 		return err

@@ -114,7 +114,7 @@ func (c *clients) partition() string {
 const codeNotSettled = "NotSettled"
 
 // settle looks until the thing is as it was just made, for AWS shows a change
-// late at times (infrastructure.md 4.3). look returns a Gone fault, or
+// late at times. look returns a Gone fault, or
 // done=false, while it is not. After Options.Settle the answer is Transient,
 // so that Temporal looks again later.
 func (a *Activities) settle(ctx context.Context, resource, what string, look func() (done bool, err error)) error {

@@ -37,7 +37,8 @@ const (
 	// rolePolicy is the name of the one inline policy that we write.
 	rolePolicy = "data-access"
 	// principalGrace is how long IAM may call a new provider an invalid
-	// principal (infrastructure.md 4.3).
+	// principal, see
+	// https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_general.html#troubleshoot_general_eventual-consistency.
 	principalGrace = 60 * time.Second
 )
 

@@ -14,8 +14,8 @@ var (
 	// EnsureShoot creates the Shoot. One with another owner is a Conflict.
 	EnsureShoot = Activity[NetworkPlan, Outcome]{Name: "garden.EnsureShoot"}
 	// WaitShootReady watches until the Shoot's last operation of the current
-	// generation has succeeded and its conditions are True
-	// (infrastructure.md 1.4). lastErrors codes become faults (1.5).
+	// generation has succeeded and its conditions are True. Codes of lastErrors
+	// become faults (faults.FromShoot).
 	WaitShootReady = Activity[ShootInput, ShootStatus]{Name: "garden.WaitShootReady", Wait: true}
 	// RetryShoot gives the garden's copy of the credentials the content of the
 	// Provider's Secret, and annotates gardener.cloud/operation=retry, the latter

@@ -24,8 +24,8 @@ var (
 
 	// EnsureDatabase applies the TidbCluster.
 	EnsureDatabase = Activity[DatabaseInput, Outcome]{Name: "shoot.EnsureDatabase"}
-	// WaitDatabaseReady waits by the rules of infrastructure.md 2.2; it says
-	// which component is not ready.
+	// WaitDatabaseReady waits until each component is as the plan wants it; it
+	// says which one is not ready.
 	WaitDatabaseReady = Activity[DatabaseInput, DatabaseStatus]{Name: "shoot.WaitDatabaseReady", Wait: true}
 	// EnsureRootPassword runs a TidbInitializer inside the shoot and waits for
 	// it. The password never leaves the two clusters' Secrets.

@@ -341,7 +341,7 @@ func TestWorkerPools(t *testing.T) {
 	require.True(t, faults.Is(err, faults.Dependency))
 }
 
-// Report R1 for pools: the Shoot's own cloud decides what they are made of.
+// A Shoot on one cloud with the configuration of another, for pools: the Shoot's own cloud decides what they are made of.
 func TestWorkerPoolsFollowTheShootsCloud(t *testing.T) {
 	ctx := context.Background()
 	a := activities(t, interceptor.Funcs{}, &gardencorev1beta1.Shoot{

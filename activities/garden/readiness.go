@@ -27,7 +27,7 @@ type verdict struct {
 	retry    bool // ask Gardener to try again
 }
 
-// judgeReady decides whether a Shoot is ready, by infrastructure.md 1.4: the
+// judgeReady decides whether a Shoot is ready: the
 // current generation was observed, its operation has succeeded, it sleeps if
 // and only if it is meant to, and, awake, all of its conditions are True.
 //

@@ -12,7 +12,7 @@ import (
 )
 
 // judgeDatabase says what a TidbCluster still lacks to be ready for the plan;
-// empty when it looks ready (infrastructure.md 2.2).
+// empty when it looks ready.
 //
 // TiDB Operator v1 has no observedGeneration: condition Ready alone may
 // describe the previous spec. So each component is compared with what the plan

@@ -135,12 +135,19 @@ func (c Contest) Sentence(target string) string {
 	const remedy = "Only one may scale it: take it out of the Balancer, or stop the other; an autoscaler can refer to the Balancer itself"
 	switch {
 	case !c.Left:
-		return fmt.Sprintf("%s, %d times in a row, and set back; after %d times it is left alone. %s", who, c.Times, Patience, remedy)
+		return fmt.Sprintf("%s, %s, and set back; after %d times it is left alone. %s", who, inARow(c.Times), Patience, remedy)
 	case c.Autoscaler != "":
-		return fmt.Sprintf("%s, %d times in a row. It is left alone for as long as HorizontalPodAutoscaler %s refers to it. %s", who, c.Times, c.Autoscaler, remedy)
+		return fmt.Sprintf("%s, %s. It is left alone for as long as HorizontalPodAutoscaler %s refers to it. %s", who, inARow(c.Times), c.Autoscaler, remedy)
 	default:
-		return fmt.Sprintf("%s, %d times in a row. It is left alone until %s. %s", who, c.Times, c.Until.UTC().Format(time.RFC3339), remedy)
+		return fmt.Sprintf("%s, %s. It is left alone until %s. %s", who, inARow(c.Times), c.Until.UTC().Format(time.RFC3339), remedy)
 	}
+}
+
+func inARow(times int32) string {
+	if times == 1 {
+		return "for the first time"
+	}
+	return fmt.Sprintf("%d times in a row", times)
 }
 
 // contest remembers who else scales each target, and takes those that are left alone out of the step: their goal is

@@ -15,7 +15,7 @@ import (
 	"github.com/tidbcloud/infra-orchestrator/internal/admissioncases"
 )
 
-// The paths are those of the seed (infra-provider.json, copied on 2026-11-30).
+// The paths are those of Kubebuilder, which webhook configurations go by.
 func TestPaths(t *testing.T) {
 	want := []string{}
 	for _, kind := range []string{"account", "providertype", "provider", "networkpeer", "import", "network", "cluster", "backup", "restore", "ticdc"} {
@@ -83,8 +83,7 @@ func (w *world) record() *recorder {
 	return r
 }
 
-// What a kind looks up. In brackets after each: what the seed lists, and what
-// the rules of facts/kinds.md need beside it. All of it is in memory.
+// What a kind looks up. In brackets after each: what for. All of it is in memory.
 func TestLookUps(t *testing.T) {
 	cases, err := loadCases()
 	require.NoError(t, err)
@@ -168,7 +167,7 @@ func TestLookUps(t *testing.T) {
 	}
 }
 
-// Of migrated objects, what the seed says is skipped.
+// Of migrated objects, which are records, most is skipped.
 func TestMigratedLookUps(t *testing.T) {
 	cases, err := loadCases()
 	require.NoError(t, err)

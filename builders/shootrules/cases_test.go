@@ -214,7 +214,7 @@ var workerCases = []ruleCase{
 }
 
 var awsCases = []ruleCase{
-	// Report R1: the configuration of another cloud.
+	// The configuration of another cloud.
 	{rule: "config-of-the-cloud", fail: func(s *shoot) {
 		s.Spec.Provider.InfrastructureConfig.Raw = []byte(`{"apiVersion":"gcp.provider.extensions.gardener.cloud/v1alpha1","kind":"InfrastructureConfig"}`)
 	}, path: infraAt, value: `"gcp.provider.extensions.gardener.cloud/v1alpha1/InfrastructureConfig"`},

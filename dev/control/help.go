@@ -54,12 +54,12 @@ Faults. Every selector that is set must match, an empty one matches everything.
 
 Examples
 
-  curl -d '{"target":"aws","kind":"lost-answer","operation":"CreateHostedZone","count":1}' $CONTROL/faults
-  curl -d '{"target":"aws","kind":"throttle","service":"ec2","for":"30s"}' $CONTROL/faults
-  curl -d '{"target":"aws","kind":"throttle","account":"222222222222","rate":0.5}' $CONTROL/faults
-  curl -d '{"target":"aws","kind":"eventual","service":"iam","delay":"2s","looks":100}' $CONTROL/faults
-  curl -d '{"target":"shoot","kind":"error","phase":"Create","codes":["ERR_INFRA_QUOTA_EXCEEDED"]}' $CONTROL/faults
-  curl -d '{"target":"tidb","kind":"stuck","component":"tikv"}' $CONTROL/faults
-  curl -X POST $CONTROL/processes/worker/kill
-  curl -X POST "$CONTROL/outage/temporal?for=30s"
+  curl -d '{"target":"aws","kind":"lost-answer","operation":"CreateHostedZone","count":1}' $DEVSTACK_CONTROL/faults
+  curl -d '{"target":"aws","kind":"throttle","service":"ec2","for":"30s"}' $DEVSTACK_CONTROL/faults
+  curl -d '{"target":"aws","kind":"throttle","account":"222222222222","rate":0.5}' $DEVSTACK_CONTROL/faults
+  curl -d '{"target":"aws","kind":"eventual","service":"iam","delay":"2s","looks":100}' $DEVSTACK_CONTROL/faults
+  curl -d '{"target":"shoot","kind":"error","phase":"Create","codes":["ERR_INFRA_QUOTA_EXCEEDED"]}' $DEVSTACK_CONTROL/faults
+  curl -d '{"target":"tidb","kind":"stuck","component":"tikv"}' $DEVSTACK_CONTROL/faults
+  curl -X POST $DEVSTACK_CONTROL/processes/worker/kill
+  curl -X POST "$DEVSTACK_CONTROL/outage/temporal?for=30s"
 `

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// matrix is the table of facts/kinds.md 5.13, a row for each line and a cell
+// matrix is what may run beside what, a row for each line and a cell
 // for each column. Cells with a condition are two words: without and with it.
 const table = `
                 Import       Backup  Restore       TiCDC          Scale       Upgrade     Pausing  Paused        PITR

@@ -14,7 +14,7 @@ const (
 var exceptions = map[string]oracle.Exception{
 	causeMoved: {
 		Quirk: "the original's record keeps an instance's first group when it moves, so that names are lost or kept " +
-			"for ever (T18, T19); ours takes the new group. A name handed out or offered differs",
+			"for ever; ours takes the new group. A name handed out or offered differs",
 		IDs: []string{
 			"tr-0018", "tr-0335", "tr-0358", "tr-0500",
 		},
@@ -39,13 +39,13 @@ var exceptions = map[string]oracle.Exception{
 		},
 	},
 	causeObserved: {
-		Quirk: "the original may generate a name that is observed but not tracked (T10); ours reserves it",
+		Quirk: "the original may generate a name that is observed but not tracked; ours reserves it",
 		IDs: []string{
 			"tr-0010",
 		},
 	},
 	causePanic: {
-		Quirk: "the original panics (T11: 100 draws, T16: negative index); ours returns an error and no name",
+		Quirk: "the original panics (after 100 draws, and for a negative index); ours returns an error and no name",
 		IDs:   []string{},
 	},
 }

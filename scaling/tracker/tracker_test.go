@@ -15,7 +15,7 @@ func fixed(suffixes ...string) Factory {
 	return NewWithSuffix((&stream{suffixes: suffixes}).next)
 }
 
-// Worked case T18: a moved instance that comes back is offered again, so that no second object is made.
+// A moved instance that comes back is offered again, so that no second object is made.
 func TestMovedInstanceIsOfferedAgain(t *testing.T) {
 	f := fixed("aaaaaa", "bbbbbb")
 	first := f.AllocateFactory("tidb").New("ns", "db").Allocate(0)
@@ -26,7 +26,7 @@ func TestMovedInstanceIsOfferedAgain(t *testing.T) {
 	}
 }
 
-// Worked case T19: nothing remains of a moved instance that is gone.
+// Nothing remains of a moved instance that is gone.
 func TestMovedInstanceLeavesNothingBehind(t *testing.T) {
 	f := New()
 	tr := f.Tracker("tidb")
@@ -38,7 +38,7 @@ func TestMovedInstanceLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// Worked case T10, and its end: the reservation lasts as long as the observation.
+// An observed name is reserved, and that ends: the reservation lasts as long as the observation.
 func TestObservedNamesAreReserved(t *testing.T) {
 	f := fixed("aaaaaa", "bbbbbb", "aaaaaa")
 	tidb := f.AllocateFactory("tidb")
@@ -50,7 +50,7 @@ func TestObservedNamesAreReserved(t *testing.T) {
 	}
 }
 
-// Worked cases T11 and T16: no panic.
+// After 100 draws and for a negative index: no panic.
 func TestNoNameIsAnError(t *testing.T) {
 	f := fixed("aaaaaa")
 	f.Tracker("tidb").Track("ns", "db-aaaaaa", "")

@@ -53,7 +53,8 @@ type names struct{}
 
 func (names) Allocate(index int) string { return fmt.Sprint("n", index) }
 
-// The worked cases of the specification; U2 is the one that we mend.
+// What the original does, but for the outdated instance that it changes in place
+// where that is forbidden.
 func TestPlan(t *testing.T) {
 	inPlace, replace, tikv := Config{}, Config{NoInPlace: true}, Config{Offline: true}
 	for _, c := range []struct {
@@ -64,21 +65,21 @@ func TestPlan(t *testing.T) {
 		options               Options
 		want                  string
 	}{
-		{"U1", []string{"old a", "old b", "old c"}, replace, 1, 0, 3, Options{}, "Create n0, wait"},
-		{"U2 mended", []string{"old a", "old b", "old c", "new n"}, replace, 1, 0, 3, Options{}, "Delete a, Create n0, wait"},
-		{"U4", []string{"old c", "new x", "new y", "new z"}, replace, 1, 0, 3, Options{}, "Defer c, Delete c, done"},
-		{"U5", []string{"old a", "old b", "old c"}, inPlace, 0, 1, 3, Options{}, "Apply a, wait"},
-		{"U6", []string{"old a", "old b stopped", "old c"}, inPlace, 0, 1, 3, Options{}, "Apply b, wait"},
-		{"U7", []string{"old a", "old b unready", "old c"}, inPlace, 0, 1, 3, Options{}, "Apply b, wait"},
-		{"U8", []string{"new a", "new b", "new c"}, inPlace, 0, 1, 5, Options{}, "Create n0, Create n1, wait"},
-		{"U9", []string{"new a", "new b", "new c", "new d", "new e"}, inPlace, 0, 1, 3, Options{}, "Delete a, Delete b, done"},
-		{"U10", []string{"new a", "new b", "new c", "new d first", "new e"}, inPlace, 0, 1, 3, Options{}, "Delete d, Delete a, done"},
-		{"U11", []string{"old a", "old b", "old c"}, inPlace, 0, 1, 1, Options{}, "Defer a, Defer b, Apply c, wait"},
-		{"U12", []string{"new a", "old old1 deferred"}, inPlace, 0, 1, 1, Options{}, "Delete old1, done"},
-		{"U13", []string{"new a unready", "old old1 deferred"}, inPlace, 0, 1, 1, Options{}, "wait"},
-		{"U14", []string{"new a", "old old1 deferred"}, inPlace, 0, 1, 2, Options{}, "Create n0, wait"},
-		{"U16", []string{"old a", "old b", "old c"}, inPlace, 0, 1, 5, Options{}, "Create n0, Create n1, wait"},
-		{"report 10", []string{"old a", "old b", "old c"}, inPlace, 0, 1, 5, Options{UpdateFirst: true}, "Apply a, Create n0, Create n1, wait"},
+		{"one more is created first", []string{"old a", "old b", "old c"}, replace, 1, 0, 3, Options{}, "Create n0, wait"},
+		{"an outdated one is replaced within the surge", []string{"old a", "old b", "old c", "new n"}, replace, 1, 0, 3, Options{}, "Delete a, Create n0, wait"},
+		{"a deferred one that is too many goes at once", []string{"old c", "new x", "new y", "new z"}, replace, 1, 0, 3, Options{}, "Defer c, Delete c, done"},
+		{"in place, one at a time", []string{"old a", "old b", "old c"}, inPlace, 0, 1, 3, Options{}, "Apply a, wait"},
+		{"in place, a stopped one first", []string{"old a", "old b stopped", "old c"}, inPlace, 0, 1, 3, Options{}, "Apply b, wait"},
+		{"in place, an unready one first", []string{"old a", "old b unready", "old c"}, inPlace, 0, 1, 3, Options{}, "Apply b, wait"},
+		{"two are missing", []string{"new a", "new b", "new c"}, inPlace, 0, 1, 5, Options{}, "Create n0, Create n1, wait"},
+		{"two are too many", []string{"new a", "new b", "new c", "new d", "new e"}, inPlace, 0, 1, 3, Options{}, "Delete a, Delete b, done"},
+		{"two are too many, one is marked to go first", []string{"new a", "new b", "new c", "new d first", "new e"}, inPlace, 0, 1, 3, Options{}, "Delete d, Delete a, done"},
+		{"in place, fewer are wanted", []string{"old a", "old b", "old c"}, inPlace, 0, 1, 1, Options{}, "Defer a, Defer b, Apply c, wait"},
+		{"a deferred one goes when another runs", []string{"new a", "old old1 deferred"}, inPlace, 0, 1, 1, Options{}, "Delete old1, done"},
+		{"a deferred one stays while nothing else runs", []string{"new a unready", "old old1 deferred"}, inPlace, 0, 1, 1, Options{}, "wait"},
+		{"one is missing beside a deferred one", []string{"new a", "old old1 deferred"}, inPlace, 0, 1, 2, Options{}, "Create n0, wait"},
+		{"in place, two are missing", []string{"old a", "old b", "old c"}, inPlace, 0, 1, 5, Options{}, "Create n0, Create n1, wait"},
+		{"in place, two are missing, update first", []string{"old a", "old b", "old c"}, inPlace, 0, 1, 5, Options{UpdateFirst: true}, "Apply a, Create n0, Create n1, wait"},
 		{"TiKV-1", []string{"new a", "new b", "new c"}, tikv, 0, 1, 1, Options{}, "TakeOffline a, TakeOffline b, done"},
 		{"TiKV-2", []string{"new a", "new b offline", "new c offline"}, tikv, 0, 1, 3, Options{}, "CallBack b, CallBack c, wait"},
 		{"TiKV-3", []string{"new a", "new b unready", "new c offlined"}, tikv, 0, 1, 3, Options{}, "Create n0, wait"},

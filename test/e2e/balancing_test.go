@@ -131,7 +131,7 @@ func autoscaled(t *testing.T) {
 	s.settled(2, 2)
 }
 
-// fallsBack is S1 to S3 of the original's time sequences: a can run 3 pods only.
+// fallsBack is what the original does, too: a can run 3 pods only.
 func fallsBack(t *testing.T) {
 	s := newShop(t, "fallback")
 	s.node("a", 3)
@@ -190,7 +190,7 @@ func (s *shop) ready(m *movement, workload string, want int) {
 	})
 }
 
-// flipped is S5: everything runs on a, and shall run on b, which has no nodes.
+// flipped is an order that is turned round: everything runs on a, and shall run on b, which has no nodes.
 // With the original nothing runs for a while.
 func flipped(t *testing.T) {
 	const replicas, surge, unavailable = 20, 5, 2

@@ -1,6 +1,4 @@
 // Package network holds the operations of a Network: Create, Update, Delete.
-// Steps, their order and reasons: facts/kinds.md 5.3 in docs/architecture.md's
-// words.
 package network
 
 import (
@@ -75,8 +73,8 @@ func (n *network) oidc() contract.IssuerInput {
 	return contract.IssuerInput{Account: n.plan.Account, Owner: n.in.Object, Env: n.plan.Env, IssuerURL: n.shoot.Issuer}
 }
 
-// technicalID is Gardener's name for everything of the Shoot in the cloud
-// (G:pkg/utils/gardener ComputeTechnicalID).
+// technicalID is Gardener's name for everything of the Shoot in the cloud, see
+// ComputeTechnicalID in https://github.com/gardener/gardener/tree/master/pkg/utils/gardener.
 func (n *network) technicalID() string {
 	return fmt.Sprintf("shoot--%s--%s", n.plan.Project, n.plan.Shoot.Name)
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // quiet is the time in which throttling and passing failures are nobody's
-// business, whatever the step's budget is (issue 3, item 1).
+// business, whatever the step's budget is.
 const quiet = 15 * time.Minute
 
 // quietPause keeps a step that fails without using its budget from spinning.
