@@ -49,46 +49,90 @@ const (
 type Phase string
 
 const (
-	PhasePending  Phase = "Pending"
+	// No operation has begun, or the kind is not carried out yet.
+	PhasePending Phase = "Pending"
+	// The first operation runs.
 	PhaseCreating Phase = "Creating"
-	PhaseNormal   Phase = "Normal" // everything but Cluster, when it is well
+	// Every kind but Cluster, when it is well.
+	PhaseNormal Phase = "Normal"
+	// An Update or a reconcile runs, of every kind but Cluster. What
+	// exists goes on working.
 	PhaseUpdating Phase = "Updating"
+	// A deletion runs, also while it is stalled or waits for those
+	// that use the object.
 	PhaseDeleting Phase = "Deleting"
-	PhaseFailed   Phase = "Failed"
+	// A creation is stalled, and tries again by itself; or an
+	// operation was cancelled, or terminated in Temporal, and waits for retry or a
+	// change of the spec. Condition Ready says which. It is never a final state.
+	PhaseFailed Phase = "Failed"
 
+	// The Shoot is being put to sleep. Not set yet.
 	PhaseHibernating Phase = "Hibernating"
-	PhaseHibernated  Phase = "Hibernated"
-	PhaseWakingUp    Phase = "WakingUp"
+	// The Shoot sleeps. Not set yet.
+	PhaseHibernated Phase = "Hibernated"
+	// The Shoot is being woken. Not set yet.
+	PhaseWakingUp Phase = "WakingUp"
 
-	PhaseAvailable   Phase = "Available" // Cluster, when it is well
-	PhaseRestoring   Phase = "Restoring"
-	PhaseModifying   Phase = "Modifying"
-	PhaseUpgrading   Phase = "Upgrading"
-	PhaseImporting   Phase = "Importing"
-	PhasePausing     Phase = "Pausing"
-	PhasePaused      Phase = "Paused"
-	PhaseResuming    Phase = "Resuming"
+	// A Cluster, when it is well.
+	PhaseAvailable Phase = "Available"
+	// A Cluster is filled out of a Backup. Not set yet.
+	PhaseRestoring Phase = "Restoring"
+	// An Update or a reconcile of a Cluster runs. The database goes
+	// on working.
+	PhaseModifying Phase = "Modifying"
+	// A Cluster gets another version. Not set yet.
+	PhaseUpgrading Phase = "Upgrading"
+	// An Import into a Cluster runs. Not set yet.
+	PhaseImporting Phase = "Importing"
+	// A Cluster is being paused. Not set yet.
+	PhasePausing Phase = "Pausing"
+	// A Cluster's database is stopped, its data is kept. Not set yet,
+	// and not what the annotation paused does.
+	PhasePaused Phase = "Paused"
+	// A Cluster that was paused is being started. Not set yet.
+	PhaseResuming Phase = "Resuming"
+	// A Cluster's database does not answer. Not set yet.
 	PhaseUnavailable Phase = "Unavailable"
 
 	// Phases of NetworkPeer.
-	PhaseRequesting           Phase = "Requesting"
+
+	// A NetworkPeer is asked of the cloud. Not set yet.
+	PhaseRequesting Phase = "Requesting"
+	// The other side has to accept a NetworkPeer. Not
+	// set yet.
 	PhaseWaitingForAcceptance Phase = "WaitingForAcceptance"
-	PhaseProvisioning         Phase = "Provisioning"
-	PhaseActive               Phase = "Active" // NetworkPeer, when it is well
-	PhaseDegraded             Phase = "Degraded"
+	// Routes of a NetworkPeer are made. Not set yet.
+	PhaseProvisioning Phase = "Provisioning"
+	// A NetworkPeer, when it is well. Not set yet.
+	PhaseActive Phase = "Active"
+	// A NetworkPeer has lost something that it had. Not set yet.
+	PhaseDegraded Phase = "Degraded"
 
 	// Phases of the finite jobs: Backup, Restore and Import.
+
+	// A job's Cluster is not there, or not ready. Not set
+	// yet.
 	PhaseWaitingForCluster Phase = "WaitingForCluster"
-	PhasePreparing         Phase = "Preparing"
-	PhaseVerifying         Phase = "Verifying"
-	PhaseSucceeded         Phase = "Succeeded" // Backup and Restore, when they are done
-	PhaseCompleted         Phase = "Completed" // Import, when it is done
-	PhaseCancelling        Phase = "Cancelling"
-	PhaseCancelled         Phase = "Cancelled"
+	// What a job needs is made. Not set yet.
+	PhasePreparing Phase = "Preparing"
+	// What a job has done is looked at. Not set yet.
+	PhaseVerifying Phase = "Verifying"
+	// A Backup or Restore is done. Not set yet.
+	PhaseSucceeded Phase = "Succeeded"
+	// An Import is done. Not set yet.
+	PhaseCompleted Phase = "Completed"
+	// A job is being ended. Not set yet.
+	PhaseCancelling Phase = "Cancelling"
+	// A job was ended before it was done. Not set yet.
+	PhaseCancelled Phase = "Cancelled"
 
 	// Phases of TiCDC; Running is Backup's too.
+
+	// A TiCDC or a Backup runs. Not set yet.
 	PhaseRunning Phase = "Running"
+	// A TiCDC is being changed. Not set yet.
 	PhaseEditing Phase = "Editing"
+	// A TiCDC runs, and reports errors. Not set yet.
 	PhaseWarning Phase = "Warning"
 )
 
@@ -125,12 +169,22 @@ func (p DeletionPolicy) orDefault() DeletionPolicy {
 type OperationState string
 
 const (
-	OperationRunning    OperationState = "Running"
-	OperationSucceeded  OperationState = "Succeeded"
-	OperationFailed     OperationState = "Failed"
+	// Its steps run, or it is held by a pause.
+	OperationRunning OperationState = "Running"
+	// All of its steps are done, or were left out by skip.
+	OperationSucceeded OperationState = "Succeeded"
+	// It ended in Temporal without having chosen to, mostly since
+	// somebody terminated its workflow. It waits for retry.
+	OperationFailed OperationState = "Failed"
+	// It was cancelled, and what a creation has made is being
+	// undone; also while that is stalled.
 	OperationCancelling OperationState = "Cancelling"
-	OperationCancelled  OperationState = "Cancelled"
-	OperationBlocked    OperationState = "Blocked" // stalled: waits for somebody, see condition Stalled
+	// It was cancelled and waits for retry; or it gave way to a
+	// deletion or a newer generation. Condition Progressing says which.
+	OperationCancelled OperationState = "Cancelled"
+	// It is stalled. It waits for somebody, see condition
+	// Stalled, and tries again by itself.
+	OperationBlocked OperationState = "Blocked"
 )
 
 // CommonStatus is the part of status that every kind has. Each field has one
@@ -224,11 +278,17 @@ func (o *OperationStatus) Active() bool {
 type StepState string
 
 const (
-	StepPending   StepState = "Pending"
-	StepRunning   StepState = "Running"
+	// It has not begun.
+	StepPending StepState = "Pending"
+	// It does something, or waits.
+	StepRunning StepState = "Running"
+	// It is done.
 	StepSucceeded StepState = "Succeeded"
-	StepStalled   StepState = "Stalled"
-	StepSkipped   StepState = "Skipped"
+	// It waits for somebody, see lastError.
+	StepStalled StepState = "Stalled"
+	// Somebody left it out by the verb skip.
+	StepSkipped StepState = "Skipped"
+	// It was ended before it was done.
 	StepCancelled StepState = "Cancelled"
 )
 
@@ -276,11 +336,16 @@ type LastError struct {
 type ResourceState string
 
 const (
-	ResourcePresent  ResourceState = "Present"
+	// It exists, and is the object's.
+	ResourcePresent ResourceState = "Present"
+	// It is being removed.
 	ResourceDeleting ResourceState = "Deleting"
+	// It is kept on purpose.
 	ResourceRetained ResourceState = "Retained"
+	// It is left, and somebody has to remove it.
 	ResourceOrphaned ResourceState = "Orphaned"
-	ResourceForeign  ResourceState = "Foreign"
+	// It is not the object's, and was left alone.
+	ResourceForeign ResourceState = "Foreign"
 )
 
 // Resource is a ledger entry: one external resource that the object owns.
