@@ -79,8 +79,8 @@ func (n *network) deleteBucket() operation.Step {
 }
 
 func (n *network) deleteBinding() operation.Step {
-	return operation.Step{Name: "DeleteBinding", Doc: "credentials binding, unless another Network uses it", Shared: map[string]string{
-		keyBinding: "other Networks of the Provider use it, too: leave it while there is one"}, Run: operation.Unless(&n.void, func(ctx workflow.Context) error {
+	return operation.Step{Name: "DeleteBinding", Doc: "credentials binding, unless another Network uses it", Shared: []operation.Shared{
+		{Key: keyBinding, By: "other Networks of the Provider use it, too: leave it while there is one"}}, Run: operation.Unless(&n.void, func(ctx workflow.Context) error {
 		return operation.Remove(ctx, keyBinding, contract.DeleteBinding, n.plan)
 	})}
 }

@@ -2,7 +2,6 @@ package operation
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -61,7 +60,7 @@ func retain(ctx workflow.Context) error {
 
 // leaveBehind is the step of a forced deletion: everything in the ledger is
 // left, and an Event lists it. shared says what others use, too.
-func leaveBehind(shared map[string]string) func(workflow.Context) error {
+func leaveBehind(shared []Shared) func(workflow.Context) error {
 	return func(ctx workflow.Context) error {
 		all := operationOf(ctx).report.Resources
 		told := slices.Clone(all)
@@ -69,8 +68,10 @@ func leaveBehind(shared map[string]string) func(workflow.Context) error {
 			if all[i].State != v1.ResourceRetained {
 				all[i].State = v1.ResourceOrphaned
 			}
-			if who := shared[all[i].Key]; who != "" {
-				told[i].ID += " (" + who + ")"
+			for _, s := range shared {
+				if s.Key == all[i].Key {
+					told[i].ID += " (" + s.By + ")"
+				}
 			}
 		}
 		tellAll(ctx, "LeftBehind", "force-delete leaves behind, for somebody to remove", told)
@@ -79,10 +80,9 @@ func leaveBehind(shared map[string]string) func(workflow.Context) error {
 }
 
 // sharedBy collects what the steps say of entries that others use, too.
-func sharedBy(steps []Step) map[string]string {
-	all := map[string]string{}
+func sharedBy(steps []Step) (all []Shared) {
 	for _, s := range flatten(steps) {
-		maps.Copy(all, s.Shared)
+		all = append(all, s.Shared...)
 	}
 	return all
 }

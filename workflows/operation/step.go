@@ -41,9 +41,9 @@ type Step struct {
 	// what it waits for is missing: no step of the operation makes that.
 	Given string
 	// Shared, in a step of a deletion, says of entries of the ledger that it
-	// removes who else uses them: key to a clause for people. A forced deletion,
-	// which only lists them, must not have them removed under others.
-	Shared map[string]string
+	// removes who else uses them. A forced deletion, which only lists them, must
+	// not have them removed under others.
+	Shared []Shared
 	// Skippable steps may be left out by the verb skip: what comes after them
 	// does not need them.
 	Skippable bool
@@ -53,6 +53,9 @@ type Step struct {
 
 // defaultBudget is a step's time before it stalls, when it names none.
 const defaultBudget = 5 * time.Minute
+
+// Shared says of an entry of the ledger who else uses it: a clause for people.
+type Shared struct{ Key, By string }
 
 func (s Step) budget() time.Duration {
 	if s.Limit != nil && *s.Limit > 0 {
