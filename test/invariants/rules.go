@@ -43,6 +43,13 @@ func mayFollow(before, now v1.Phase) bool {
 	return before == now || now == v1.PhaseDeleting || slices.Contains(next[before], now)
 }
 
+// wentOn says whether a creation that had stalled, and is Failed for that, went
+// on and was done before its object could say that it is Creating again.
+func wentOn(b, c *v1.CommonStatus) bool {
+	return b.Phase == v1.PhaseFailed && (c.Phase == v1.PhaseNormal || c.Phase == v1.PhaseAvailable) &&
+		c.Operation != nil && c.Operation.Type == "Create" && c.Operation.State == v1.OperationSucceeded && c.Operation.Attempts > 1
+}
+
 // compare says which invariants a new state of an object violates, given the
 // state before; that is nil when the object was not known.
 func compare(key Key, before, now v1.Object) (bad []string) {
@@ -82,7 +89,7 @@ func since(key Key, before, now v1.Object) (bad []string) {
 	if c.ObservedGeneration < b.ObservedGeneration {
 		add("12: status.observedGeneration went from %d to %d", b.ObservedGeneration, c.ObservedGeneration)
 	}
-	if !mayFollow(b.Phase, c.Phase) {
+	if !mayFollow(b.Phase, c.Phase) && !wentOn(b, c) {
 		add("6: phase went from %q to %q", b.Phase, c.Phase)
 	}
 	if isReady && now.GetGeneration() == before.GetGeneration() && ready.ObservedGeneration < now.GetGeneration() {

@@ -73,6 +73,15 @@ func TestCompare(t *testing.T) {
 		"a phase that cannot follow": {
 			now: func(n *v1.Network) { n.Status.Phase = v1.PhaseCreating }, want: "6:",
 		},
+		"a creation that had failed for good is well": {
+			before: func(n *v1.Network) { n.Status.Phase = v1.PhaseFailed }, want: "6:",
+		},
+		"a creation that had stalled is done at once": {
+			before: func(n *v1.Network) { n.Status.Phase = v1.PhaseFailed },
+			now: func(n *v1.Network) {
+				n.Status.Operation.Type, n.Status.Operation.State, n.Status.Operation.Attempts = "Create", v1.OperationSucceeded, 2
+			},
+		},
 		"anything may be deleted": {
 			before: func(n *v1.Network) { n.Status.Phase = v1.PhaseFailed },
 			now:    func(n *v1.Network) { n.Status.Phase = v1.PhaseDeleting },
