@@ -67,8 +67,7 @@ func (w *world) read(t *testing.T, file string, document []byte, kinds map[strin
 	o, err := crdtest.Decode(document)
 	require.NoError(t, err, file)
 	kind, _ := o["kind"].(string)
-	switch kind {
-	case "Secret":
+	if kind == "Secret" {
 		var s corev1.Secret
 		require.NoError(t, yaml.UnmarshalStrict(document, &s), file)
 		w.secrets[s.Name] = s.StringData
