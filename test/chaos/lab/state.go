@@ -69,7 +69,9 @@ func described(o v1.Object, look Look) ([]string, error) {
 	c := o.Common()
 	lines := []string{"phase " + string(c.Phase)}
 	for _, x := range c.Conditions {
-		lines = append(lines, fmt.Sprintf("condition %s=%s", x.Type, x.Status))
+		if x.Type != v1.ConditionInUse { // which tells of other objects
+			lines = append(lines, fmt.Sprintf("condition %s=%s", x.Type, x.Status))
+		}
 	}
 	for _, r := range c.Resources {
 		lines = append(lines, fmt.Sprintf("ledger %s: %s %s", r.Key, r.Type, r.State))
