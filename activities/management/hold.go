@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -48,17 +47,8 @@ func (h *CredentialsHold) Setup(mgr manager.Manager) error {
 	return builder.ControllerManagedBy(mgr).
 		Named("credentials").
 		For(&corev1.Secret{}).
-		Watches(&v1.Provider{}, handler.EnqueueRequestsFromMapFunc(secretsOf)).
+		Watches(&v1.Provider{}, handler.EnqueueRequestsFromMapFunc(namesOf(kindSecret))).
 		Complete(h)
-}
-
-// secretsOf are the Secrets that a Provider refers to. Of an update the
-// controller asks for both sides, so one that is let go is among them.
-func secretsOf(_ context.Context, o client.Object) (out []reconcile.Request) {
-	for _, name := range refersTo(kindSecret, o) {
-		out = append(out, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}})
-	}
-	return out
 }
 
 // Reconcile holds a Secret that a Provider refers to, and lets one go that none

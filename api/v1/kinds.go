@@ -134,9 +134,6 @@ func KindOfObject(o client.Object) (Kind, bool) {
 	return KindOf(reflect.TypeOf(o).Elem().Name())
 }
 
-// Finalizer of the kind's objects.
-func (k Kind) Finalizer() string { return Finalizer(k.Name) }
-
 // Is says whether a user's word means the kind: its name in any case, its
 // plural, with the group or without, or a short name.
 func (k Kind) Is(word string) bool {

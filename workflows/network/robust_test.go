@@ -184,3 +184,31 @@ func TestAnAnswerThatIsRefusedHoldsUpNothing(t *testing.T) {
 	e.RunObject()
 	require.False(t, e.Current().Exists)
 }
+
+// A newer generation that comes during such a pause takes over: the stalled
+// step does not run again for the old one.
+func TestANewGenerationIsHeardInAPauseBetweenChanges(t *testing.T) {
+	e := workflowtest.NewEnv(t, network.Kind())
+	e.Mended = "network infra/n1 has changed"
+	late := 0
+	e.Before = func(name string, _ int) error {
+		if name != contract.AWS.EnsureBucket.Name {
+			return nil
+		}
+		if e.Current().Generation > 1 {
+			late++
+		}
+		if late > 0 && e.Current().Operation.Generation > 1 {
+			return nil
+		}
+		return faults.New(faults.Quota, "TooManyBuckets", "bucket", "no more buckets")
+	}
+	e.RegisterDelayedCallback(func() {
+		e.Change(func(s *contract.ObjectState) { s.Generation++ })
+		e.Nudge()
+	}, 20*time.Minute+time.Second)
+	e.Rest(time.Hour)
+	e.RunObject()
+	require.EqualValues(t, 2, e.Current().ObservedGeneration)
+	require.Equal(t, 1, late, "once, by the operation for the newer generation")
+}

@@ -53,16 +53,18 @@ func (o *operation) stall(ctx workflow.Context, s Step, f *faults.Fault, since t
 		o.mark(ctx, s, v1.StepCancelled)
 		return err
 	}
+	if *change != "" { // first: what comes during the pause counts
+		if err := o.settleDown(ctx, s, f, seen); err != nil {
+			o.mark(ctx, s, v1.StepCancelled)
+			return err
+		}
+	}
 	if !o.undoing && (o.newest > o.in.Generation || workflow.GetInfo(ctx).GetContinueAsNewSuggested()) {
 		// A newer generation, or a history that has grown long with stalls: the
 		// next operation goes on from what exists.
 		return errSuperseded
 	}
 	if *change != "" {
-		if err := o.settleDown(ctx, s, f, seen); err != nil {
-			o.mark(ctx, s, v1.StepCancelled)
-			return err
-		}
 		o.event(ctx, false, "Resumed", "step %s runs again: %s", s.Name, *change)
 	}
 	o.report.Operation.Attempts++
